@@ -64,6 +64,7 @@ func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error })
 type raising struct {
 	*inspection
 	to     generator.Tick
+	marks  []coord.Mark
 	limits cluster.Limits
 	near   string // why to may not be late enough; empty: it is
 }
@@ -78,7 +79,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			"command raises the ceilings of all worker IDs in one step, deletes all claims and invalidates all journals.\n" +
 			"Until the given time, only daemons whose grant is from before the restore issue IDs.\n" +
 			"The time must be later than every grant since the backup: at least now plus the largest --window in use. The cluster's\n" +
-			"record has the largest --window that a daemon has joined with. The default is that plus " + cluster.Span(cluster.Margin) + " from now, and above every ceiling.\n" +
+			"record has the largest --window that a daemon has joined with. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +
 			"An earlier time needs --force; IDs may then be issued twice. A larger window that joined only since the backup is not in\n" +
 			"the record, and a record of an earlier version has none: then give --by, the largest --window plus a margin.\n" +
 			"The command uses this host's clock: check first that it is right. Nothing lowers a mark again.\n" +
@@ -111,7 +112,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 // raisingFlags say how far to raise: --by, --max and --force; and --yes.
 func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the largest --window plus 5m, or above every ceiling", Usage: "raise to this `DURATION` from now"},
+		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the largest --window plus 5m", Usage: "raise to this `DURATION` from now"},
 		&urfave.GenericFlag{Name: "max", Value: (*duration)(furthest), Usage: "refuse to raise further than this `DURATION` from now"},
 		&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
 		yesFlag(),
@@ -124,7 +125,7 @@ func (v *inspection) aimed(c *urfave.Context, by, furthest time.Duration) (raisi
 	if err != nil {
 		return raising{}, err
 	}
-	r := raising{inspection: v, limits: cluster.Limits{Marks: marks, Furthest: furthest, Forced: c.Bool("force")}}
+	r := raising{inspection: v, marks: marks, limits: cluster.Limits{Furthest: furthest, Forced: c.Bool("force")}}
 	if err := r.aim(c, by); err != nil {
 		return raising{}, err
 	}
@@ -140,7 +141,7 @@ func (v *inspection) aimed(c *urfave.Context, by, furthest time.Duration) (raisi
 // aim finds the tick to raise to.
 func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 	now := r.now()
-	to, hint := r.cluster.Target(now, r.limits.Marks), ""
+	to := r.cluster.Target(now)
 	var at time.Time
 	switch {
 	case c.IsSet("to"):
@@ -155,9 +156,6 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 			return usagef("the marks are not raised: the cluster's record does not say the largest --window in use, for no daemon of a version that stores it has joined; "+
 				"give --by, the largest --window of all daemons and %s more, with --force if that is less than %v", cluster.Span(cluster.Margin), cluster.Widest)
 		}
-		if highest, end, ok := cluster.Blocking(r.limits.Marks, to-1); ok && to == end+1 {
-			hint = fmt.Sprintf("; it is the ceiling of worker ID %d: an earlier --to or --by, with --force, leaves that one as it is", highest.Worker)
-		}
 	}
 	if !at.IsZero() {
 		var err error
@@ -166,15 +164,15 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 		}
 	}
 	if err := r.cluster.CheckTarget(to, now, r.limits); err != nil {
-		return usagef("the marks are not raised: %w%s", err, hint)
+		return usagef("the marks are not raised: %w", err)
 	}
-	r.to, r.near = to, r.cluster.TooNear(to, now, r.limits.Marks)
+	r.to, r.near = to, r.cluster.TooNear(to, now)
 	return nil
 }
 
 // announce says what would be done.
 func (r raising) announce(out io.Writer) error {
-	layout, now, marks := r.cluster.Layout, r.now(), r.limits.Marks
+	layout, now, marks := r.cluster.Layout, r.now(), r.marks
 	at := layout.StartOf(r.to)
 	held := 0
 	for _, m := range marks {
@@ -198,7 +196,7 @@ func (r raising) announce(out io.Writer) error {
 		row("highest", "%s, %s: the ceiling of worker ID %d", cluster.Time(ceiling), cluster.Signed(ceiling.Sub(now)), highest.Worker)
 	}
 	if above := cluster.Above(marks, r.to); above > 0 {
-		row("later", "worker IDs whose ceiling is later already: %d; each is unusable until its own has passed", above)
+		row("later", "worker IDs whose ceiling is later already: %d; each is unusable until its own has passed. What a clock that far ahead was granted since the backup may be issued a second time: then raise above it", above)
 	}
 	_, err := io.WriteString(out, text.String())
 	return err
@@ -220,7 +218,7 @@ func (r raising) raise(ctx context.Context, out io.Writer) error {
 	layout, now := r.cluster.Layout, r.now()
 	from := layout.StartOf(raised.To + 1)
 	var later string
-	if raised.Highest > raised.To && cluster.Above(r.limits.Marks, raised.To) > 0 {
+	if raised.Highest > raised.To && cluster.Above(r.marks, raised.To) > 0 {
 		later = fmt.Sprintf("; not by worker IDs whose own ceiling is later, of which the latest is %s", cluster.Time(layout.StartOf(raised.Highest)))
 	}
 	_, err = fmt.Fprintf(out, "\nraised: every worker ID's ceiling is %s or later\n"+

@@ -117,30 +117,12 @@ type Claim interface {
 	// lane of a lost claim, or the journal's mark.
 	Continues() bool
 
-	// Floor returns the tick above which nothing was granted before that this claim can
-	// be granted. A claim that does not continue issues only above it. It is the record's
-	// ceiling as the opening found it, or what all ceilings were raised to if that is more;
-	// 0 for a worker ID that was never granted. It is later, one before Request.At, if those
-	// are more than the cluster's window (Layout.Window) before that: what lies between
-	// remains, as a gap that was granted to nobody, for a claim whose time lies there.
-	// And it is the beginning of a gap, or a tick within, if the record was opened there.
+	// Floor returns the tick above which nothing was granted before. A claim that does not
+	// continue issues only above it. It is the record's ceiling as the opening found it, or
+	// what all ceilings were raised to if that is more; 0 for a worker ID that was never granted.
 	Floor() generator.Tick
 
-	// Until returns the last tick that this claim can be granted: the end of the gap in
-	// which the record was opened. 0 if there is none.
-	Until() generator.Tick
-
-	// Reopen opens the record anew where a claim would that is made at the tick at, and
-	// does not continue: the holder's time is elsewhere than where it was granted anything.
-	// The claim node stays, and so does all that was granted; the new claim has an opening
-	// of its own, and this one is lost, once Reopen has returned it. *NoRoomError, and
-	// nothing is written, if the place is where this claim is granted already, or the floor
-	// there is above latest. Its other errors are those of Extend; after one of unknown
-	// outcome the claim may be lost already, which every call finds out, and Reopen may be
-	// called again.
-	Reopen(ctx context.Context, at, latest generator.Tick) (Claim, error)
-
-	// Extend raises what is granted to progress.Ceiling, which is at most Until; a ceiling
+	// Extend raises what is granted to progress.Ceiling; a ceiling
 	// that is lower leaves the record's as it is. A nil error means that the
 	// record is durably at or above progress.Ceiling and was still this claim's
 	// when it was stored. ErrLost is final: every later call returns it too. So is
@@ -150,8 +132,7 @@ type Claim interface {
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores the larger of last, the highest tick that was issued, and
-	// the floor of the grants that this claim had, as the record's ceiling, or as the
-	// beginning of the gap that it was opened in, and
+	// the floor of the grants that this claim had, as the record's ceiling, and
 	// frees the worker ID in the same step. The caller has closed its lane and
 	// journaled last before. ErrLost means that the claim is lost, and that nothing was
 	// lowered but by a try whose reply was lost, before another opened the record or
@@ -272,9 +253,6 @@ type Request struct {
 	// Mark is the journal's mark that goes with Opening. It is the caller's floor
 	// if the claim continues.
 	Mark generator.Tick
-	// At is the caller's time: the tick that it would issue now, 0 or more. It chooses
-	// where the record is opened, see Claim.Until, and makes nothing safe.
-	At generator.Tick
 	// From is the tick above which this start of the daemon has issued already from
 	// what it continues, without a claim of its own; 0 if it issues only above Mark.
 	// It is for the history alone.
@@ -336,9 +314,8 @@ type Member struct {
 	// Since is when the claim was made, by the claimant's clock; zero if unknown.
 	Since time.Time
 	// Ceiling, Issued and Mark are the record's, as last published: Ceiling is how far
-	// the member is granted, and Until, if not 0, where that has to end.
+	// the member is granted.
 	Ceiling generator.Tick
-	Until   generator.Tick
 	Issued  generator.Tick
 	Mark    generator.Tick
 	// Hold is the member's clock if it is not believed, as last published.

@@ -83,18 +83,6 @@ func (e *AheadError) Error() string {
 		"and the clock allows no floor above tick %d; wait before asking again", e.Free, e.Lowest, e.Latest)
 }
 
-// NoRoomError means that a worker ID cannot be issued from sooner, or further, if its record is
-// opened elsewhere.
-type NoRoomError struct {
-	Worker int
-	Floor  generator.Tick // the one that it would have
-	Latest generator.Tick // the highest that was asked for
-}
-
-func (e *NoRoomError) Error() string {
-	return fmt.Sprintf("worker ID %d is not opened anew: nothing is gained by a floor of %d, where at most %d was asked for", e.Worker, e.Floor, e.Latest)
-}
-
 // ExhaustedError means that every worker ID is held by a live claim.
 type ExhaustedError struct {
 	Held    int // live claims that own a worker ID

@@ -165,9 +165,6 @@ type Mark struct {
 	// Ceiling is the tick above which nothing was granted: the record's ceiling
 	// or what all were raised to.
 	Ceiling generator.Tick
-	// Gaps are the ranges below the ceiling that were granted to nobody either, in order.
-	// A holder whose time comes to lie in one of them may be granted it.
-	Gaps []Gap
 	// Issued and Mark are those that the last holder published.
 	Issued generator.Tick
 	Mark   generator.Tick
@@ -179,9 +176,6 @@ type Mark struct {
 	Damaged bool
 }
 
-// Gap is a range of ticks, above From and up to To.
-type Gap struct{ From, To generator.Tick }
-
 // Raised is what a Raise did.
 type Raised struct {
 	From generator.Tick // what all had been raised to before, 0 if never
@@ -190,14 +184,12 @@ type Raised struct {
 	Highest generator.Tick
 }
 
-// HolderInterval is the range of ticks in which one opening of a worker ID may have issued.
+// HolderInterval is where one opening of a worker ID may have issued.
 type HolderInterval struct {
-	// From is the tick above which this opening may have issued, and Until the last one;
-	// 0 if there is none. Who issued a tick is the last opening that it lies in, see Has;
-	// there is none for a tick that is no longer known.
-	From  generator.Tick
-	Until generator.Tick
-	Host  string
+	// From is the tick above which this opening may have issued. Who issued a tick is the last
+	// opening that begins below it; there is none for a tick that is no longer known.
+	From generator.Tick
+	Host string
 	// Incarnation is empty if it is not known who issued: the coordinator was
 	// restored from a backup, and the marks were raised over what it had lost.
 	Incarnation string
@@ -206,9 +198,4 @@ type HolderInterval struct {
 	Version     string
 	// Since is when the claim was made, by its host's clock.
 	Since time.Time
-}
-
-// Has reports whether the opening may have issued the tick, unless a later one has.
-func (t HolderInterval) Has(tick generator.Tick) bool {
-	return tick > t.From && (t.Until == 0 || tick <= t.Until)
 }

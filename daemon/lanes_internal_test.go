@@ -97,7 +97,7 @@ func TestWhatLanesShare(t *testing.T) {
 	}
 	for i, l := range d.lanes {
 		for worker := range ceilings {
-			if to := l.holder.Load().Issued.To(worker, 0); to != 50 {
+			if to := l.holder.Load().Issued.To(worker); to != 50 {
 				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
 			}
 		}

@@ -81,12 +81,8 @@ func (c *calls) begin(e evidence.Event) (call, error) {
 // failed writes down how the call ended, and returns its error.
 func (c call) failed(err error) error {
 	e := evidence.Event{Kind: evidence.Failed, Lane: c.began.Lane, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening}
-	var full *coord.NoRoomError
-	switch {
-	case errors.Is(err, coord.ErrLost), errors.Is(err, coord.ErrRaced):
+	if errors.Is(err, coord.ErrLost) || errors.Is(err, coord.ErrRaced) {
 		e.Ending = evidence.Denied
-	case errors.As(err, &full):
-		e.Ending = evidence.Void
 	}
 	if unwritten := c.log(e); unwritten != nil {
 		return errors.Join(err, unwritten)
@@ -103,7 +99,7 @@ func (c call) done(e evidence.Event) error {
 // claimed hands over a claim when it has been written down. One that could not be stays until its
 // session ends, as after any error.
 func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) {
-	e := evidence.Event{Kind: how, Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor(), Until: held.Until()}
+	e := evidence.Event{Kind: how, Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
 	if err := c.done(e); err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ type pending struct {
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	r := p.request
 	c, err := p.calls.begin(evidence.Event{
-		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark, Now: r.At, Latest: r.Latest,
+		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark, Latest: r.Latest,
 	})
 	if err != nil {
 		return nil, err
@@ -154,19 +150,6 @@ type claim struct {
 func (c *claim) begin(e evidence.Event) (call, error) {
 	e.Lane, e.Worker, e.Opening = c.lane, c.Worker(), c.Opening()
 	return c.calls.begin(e)
-}
-
-// Reopen is another claim's opening.
-func (c *claim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
-	call, err := c.begin(evidence.Event{Kind: evidence.Reopening, Now: at, Latest: latest})
-	if err != nil {
-		return nil, err
-	}
-	next, err := c.Claim.Reopen(ctx, at, latest)
-	if err != nil {
-		return nil, call.failed(err)
-	}
-	return call.claimed(evidence.Reopened, next)
 }
 
 // Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as

@@ -34,16 +34,12 @@ func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
-func (l held) Open(context.Context) (coord.Claim, error) { return l, l.err }
-func (held) Worker() int                                 { return 5 }
-func (held) Name() string                                { return "name" }
-func (held) Opening() string                             { return "opening" }
-func (held) Continues() bool                             { return true }
-func (held) Floor() generator.Tick                       { return 9 }
-func (held) Until() generator.Tick                       { return 13 }
-func (l held) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
-	return l, l.err
-}
+func (l held) Open(context.Context) (coord.Claim, error)         { return l, l.err }
+func (held) Worker() int                                         { return 5 }
+func (held) Name() string                                        { return "name" }
+func (held) Opening() string                                     { return "opening" }
+func (held) Continues() bool                                     { return true }
+func (held) Floor() generator.Tick                               { return 9 }
 func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return l.err }
 func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return l.err }
 
@@ -94,7 +90,7 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	var all []evidence.Event
 	l := &fakeCoordinator{}
 	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Lane: 2, Opening: "before", Mark: 3, At: 4, Latest: 6})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Lane: 2, Opening: "before", Mark: 3, Latest: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +100,6 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		if got := claim.Extend(t.Context(), coord.Progress{Ceiling: 7, Issued: 8, Mark: 10}); got != err {
 			t.Errorf("Extend: %v, want %v", got, err)
 		}
-	}
-	l.err = &coord.NoRoomError{}
-	if _, err := claim.Reopen(t.Context(), 11, 12); err != l.err {
-		t.Errorf("Reopen: %v, want %v", err, l.err)
 	}
 	l.err = coord.ErrRaced
 	pending, err := c.Claim(t.Context(), coord.Request{})
@@ -123,14 +115,13 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		return evidence.Event{Kind: evidence.Failed, Lane: 2, Call: call, Worker: 5, Opening: "opening", Ending: how}
 	}
 	want := []evidence.Event{
-		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3, Now: 4, Latest: 6},
-		{Kind: evidence.Claimed, Lane: 2, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9, Until: 13},
+		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3, Latest: 6},
+		{Kind: evidence.Claimed, Lane: 2, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
 		numbered(2, extending),
 		{Kind: evidence.Extended, Lane: 2, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
 		numbered(3, extending), failed(3, evidence.Unclear),
 		numbered(4, extending), failed(4, evidence.Denied),
-		{Kind: evidence.Reopening, Lane: 2, Call: 5, Worker: 5, Opening: "opening", Now: 11, Latest: 12}, failed(5, evidence.Void),
-		{Kind: evidence.Claiming, Call: 6, Worker: 5, Continues: true}, {Kind: evidence.Failed, Call: 6, Worker: 5, Ending: evidence.Denied},
+		{Kind: evidence.Claiming, Call: 5, Worker: 5, Continues: true}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},
 	}
 	if !slices.Equal(all, want) {
 		t.Errorf("written down:\n%+v\nwant:\n%+v", all, want)
@@ -154,7 +145,6 @@ func TestASuccessThatCannotBeWrittenDownIsNotBelieved(t *testing.T) {
 	for name, do := range map[string]func() error{
 		"Extend":  func() error { return claim.Extend(t.Context(), coord.Progress{}) },
 		"Release": func() error { return claim.Release(t.Context(), 1) },
-		"Reopen":  func() error { _, err := claim.Reopen(t.Context(), 1, 1); return err },
 		"Claim":   func() error { _, err := coordtest.Claim(t.Context(), c, coord.Request{}); return err },
 	} {
 		left = 1 // the call's beginning

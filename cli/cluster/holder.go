@@ -54,7 +54,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 			"or was granted before the coordinator was restored from a backup", id.Worker, Time(c.Layout.StartOf(ceiling)))}
 	}
 	at := len(history) - 1
-	for at >= 0 && !history[at].Has(id.Tick) {
+	for at >= 0 && id.Tick <= history[at].From {
 		at--
 	}
 	switch {
@@ -86,13 +86,8 @@ func (c Cluster) granted(mark *coord.Mark, tick generator.Tick) (before generato
 	if mark == nil {
 		return c.Floor, false
 	}
-	if _, ok := reach(*mark, tick); ok {
+	if !mark.Damaged && tick <= mark.Ceiling {
 		return 0, true
-	}
-	for _, g := range mark.Gaps {
-		if tick <= g.To {
-			return max(g.From, c.Floor), false
-		}
 	}
 	return max(mark.Ceiling, c.Floor), false
 }

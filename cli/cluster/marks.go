@@ -29,8 +29,6 @@ type Mark struct {
 	Ceiling     *string        `json:"ceiling"`
 	// Left is how long the next holder would have to wait; negative: not at all.
 	Left *float64 `json:"ceiling_left_seconds"`
-	// Gaps are below the ceiling and granted to nobody.
-	Gaps []Gap `json:"gaps,omitempty"`
 
 	IssuedTick generator.Tick `json:"issued_tick"`
 	Issued     *string        `json:"issued"`
@@ -40,14 +38,6 @@ type Mark struct {
 	Holder string `json:"holder"` // the ID of the last opening
 	Claim  string `json:"claim"`  // of the live claim; empty: the worker ID is free
 	Host   string `json:"host"`   // the live claim's; empty if free or unknown
-}
-
-// Gap is a range of ticks, above From and up to To.
-type Gap struct {
-	FromTick generator.Tick `json:"from_tick"`
-	ToTick   generator.Tick `json:"to_tick"`
-	From     *string        `json:"from"`
-	To       *string        `json:"to"`
 }
 
 // MarksOf reckons records up against the clock. members tells whose claims they
@@ -67,10 +57,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 			out.Host = hosts[m.Claim]
 		}
 		if m.Ceiling > 0 {
-			out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(c.left(c.next(m, now), now)))
-		}
-		for _, g := range m.Gaps {
-			out.Gaps = append(out.Gaps, Gap{g.From, g.To, c.stamp(g.From), c.stamp(g.To)})
+			out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(c.left(m.Ceiling, now)))
 		}
 		if m.Issued > 0 {
 			out.Issued = c.stamp(m.Issued)
@@ -81,17 +68,6 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 		all.Marks = append(all.Marks, out)
 	}
 	return all
-}
-
-// next is the tick above which a holder that came now would issue.
-func (c Cluster) next(m coord.Mark, now time.Time) generator.Tick {
-	at := c.tick(now)
-	for _, g := range m.Gaps {
-		if g.To-max(at, g.From) >= max(1, generator.Tick(c.Window/c.Layout.TickLength())) {
-			return g.From
-		}
-	}
-	return m.Ceiling
 }
 
 // Table prints the records for people.
@@ -128,9 +104,6 @@ func (m Mark) heldBy() string {
 		if m.Host != "" {
 			holder = Plain(m.Host) + ", " + holder
 		}
-	}
-	if len(m.Gaps) > 0 {
-		holder += "; granted to nobody below its ceiling: " + count(len(m.Gaps), "gap")
 	}
 	if m.Damaged {
 		holder += "; the record is damaged: it is not assigned"

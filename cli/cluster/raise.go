@@ -41,46 +41,8 @@ func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
 	return highest, ok
 }
 
-// reach is the last of the ticks that a record has granted from at on, without a gap; ok is false
-// if it has not granted that one.
-func reach(m coord.Mark, at generator.Tick) (end generator.Tick, ok bool) {
-	if m.Damaged || at > m.Ceiling {
-		return 0, false
-	}
-	for _, g := range m.Gaps {
-		switch {
-		case at <= g.From:
-			return g.From, true
-		case at <= g.To:
-			return 0, false
-		}
-	}
-	return m.Ceiling, true
-}
-
-// Blocking is the record that has granted a tick, and most after it without a gap, and up to where;
-// ok is false if none has granted it.
-func Blocking(marks []coord.Mark, at generator.Tick) (blocking coord.Mark, end generator.Tick, ok bool) {
-	for _, m := range marks {
-		if to, granted := reach(m, at); granted && (!ok || to > end) {
-			blocking, end, ok = m, to, true
-		}
-	}
-	return blocking, end, ok
-}
-
-// Target is the tick to raise all ceilings to if nobody says which: Enough and Margin
-// from now, and where no record has granted anything already.
-func (c Cluster) Target(now time.Time, marks []coord.Mark) generator.Tick {
-	target := c.tick(now.Add(c.Enough() + Margin))
-	for {
-		_, end, ok := Blocking(marks, target)
-		if !ok {
-			return target
-		}
-		target = end + 1
-	}
-}
+// Target is the tick to raise all ceilings to if nobody says which: Enough and Margin from now.
+func (c Cluster) Target(now time.Time) generator.Tick { return c.tick(now.Add(c.Enough() + Margin)) }
 
 // TickOf is the tick that an instant lies in. It is an error if the layout has
 // none for it.
@@ -100,7 +62,6 @@ func (c Cluster) afterEnd(at time.Time) error {
 
 // Limits are what a target is held against.
 type Limits struct {
-	Marks    []coord.Mark  // the records that there are
 	Furthest time.Duration // from now
 	Forced   bool          // a target that is too near or too far is taken all the same
 }
@@ -110,7 +71,7 @@ type Limits struct {
 // TooNear warns of or that is further than the limit.
 func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 	at := c.Layout.StartOf(to)
-	near := c.TooNear(to, now, l.Marks)
+	near := c.TooNear(to, now)
 	switch left := c.left(to, now); {
 	case to >= c.Layout.MaxTick():
 		return c.afterEnd(at)
@@ -127,25 +88,14 @@ func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 }
 
 // TooNear says why a tick may not be above all that was granted, and what may come
-// of it: it is less than c.Enough from now, or below a ceiling that there is. It is
-// empty for one that is neither.
-func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) string {
-	var why string
-	if to < c.tick(now.Add(c.Enough())) {
-		why = fmt.Sprintf(", less than the %v that daemons may have been granted, the largest --window that has joined", c.Enough())
-		if c.Window == 0 {
-			why = fmt.Sprintf(", less than the %v that daemons may have been granted: the cluster's record does not say the largest --window in use, so the largest that there is counts", c.Enough())
-		}
-	}
-	if highest, end, ok := Blocking(marks, to+1); ok {
-		if why != "" {
-			why += ","
-		}
-		why += fmt.Sprintf(" and below the highest ceiling there is, %s (%s) of worker ID %d",
-			Time(c.Layout.StartOf(end)), Signed(c.left(end, now)), highest.Worker)
-	}
-	if why == "" {
+// of it: it is less than c.Enough from now. It is empty for one that is not.
+func (c Cluster) TooNear(to generator.Tick, now time.Time) string {
+	if to >= c.tick(now.Add(c.Enough())) {
 		return ""
+	}
+	why := fmt.Sprintf(", less than the %v that daemons may have been granted, the largest --window that has joined", c.Enough())
+	if c.Window == 0 {
+		why = fmt.Sprintf(", less than the %v that daemons may have been granted: the cluster's record does not say the largest --window in use, so the largest that there is counts", c.Enough())
 	}
 	at := c.Layout.StartOf(to)
 	return fmt.Sprintf("%s is %s from now%s; daemons may hold grants beyond it that a restored coordinator does not know, "+
@@ -156,7 +106,7 @@ func (c Cluster) TooNear(to generator.Tick, now time.Time, marks []coord.Mark) s
 func Above(marks []coord.Mark, to generator.Tick) int {
 	n := 0
 	for _, m := range marks {
-		if _, ok := reach(m, to+1); ok {
+		if !m.Damaged && m.Ceiling > to {
 			n++
 		}
 	}

@@ -25,11 +25,11 @@ func TestTargetGoesByTheWindow(t *testing.T) {
 		{time.Minute, time.Minute}, {2 * time.Minute, 2 * time.Minute}, {3 * time.Hour, 3 * time.Hour}, {24 * time.Hour, 24 * time.Hour}, {0, 24 * time.Hour},
 	} {
 		c := windowed(t, k.window)
-		if got := c.Target(noon, nil); got != at(k.enough+5*time.Minute) {
+		if got := c.Target(noon); got != at(k.enough+5*time.Minute) {
 			t.Errorf("window %v: the target is %d, want 5 minutes beyond", k.window, got)
 		}
 		limits := Limits{Furthest: Furthest}
-		if err := c.CheckTarget(c.Target(noon, nil), noon, limits); err != nil {
+		if err := c.CheckTarget(c.Target(noon), noon, limits); err != nil {
 			t.Errorf("window %v: its own target is refused: %v", k.window, err)
 		}
 		if err := c.CheckTarget(at(k.enough), noon, limits); err != nil {
@@ -54,54 +54,31 @@ func TestWindowOfAVisit(t *testing.T) {
 	}
 }
 
-func TestTarget(t *testing.T) {
-	c := windowed(t, 10*time.Minute)
-	for _, k := range []struct {
-		name  string
-		marks []coord.Mark
-		want  generator.Tick
-	}{
-		{"no records", nil, at(15 * time.Minute)},
-		{"lower ones", []coord.Mark{{Ceiling: at(10 * time.Minute)}, {Ceiling: at(-time.Hour)}}, at(15 * time.Minute)},
-		{"above the highest", []coord.Mark{{Ceiling: at(20 * time.Minute)}, {Ceiling: at(30 * time.Minute)}, {Ceiling: at(10 * time.Minute)}}, at(30*time.Minute) + 1},
-		{"at the margin", []coord.Mark{{Ceiling: at(15 * time.Minute)}}, at(15*time.Minute) + 1},
-		{"a damaged one says nothing", []coord.Mark{{Ceiling: at(time.Hour), Damaged: true}}, at(15 * time.Minute)},
-	} {
-		if got := c.Target(noon, k.marks); got != k.want {
-			t.Errorf("%s: %d, want %d", k.name, got, k.want)
-		}
-	}
-}
-
 func TestCheckTarget(t *testing.T) {
 	c := windowed(t, 10*time.Minute)
 	for _, k := range []struct {
-		name  string
-		to    generator.Tick
-		marks []coord.Mark
-		want  string // part of the error; empty: none
+		name string
+		to   generator.Tick
+		want string // part of the error; empty: none
 	}{
-		{"ahead", at(15 * time.Minute), nil, ""},
-		{"the tick that the clock is in", at(0), nil, "--force"},
-		{"one before", at(-time.Millisecond), nil, "has passed"},
-		{"long ago", 0, nil, "has passed"},
-		{"just enough", at(10 * time.Minute), nil, ""},
-		{"just not enough", at(10*time.Minute - time.Millisecond), nil, "less than the 10m0s that daemons may have been granted, the largest --window that has joined"},
-		{"at the highest ceiling", at(time.Hour), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, ""},
-		{"just below it", at(time.Hour - time.Millisecond), []coord.Mark{{Worker: 3, Ceiling: at(time.Hour)}, {Worker: 4, Ceiling: at(time.Minute)}}, "(+1h0m) of worker ID 3"},
-		{"below a damaged one", at(15 * time.Minute), []coord.Mark{{Ceiling: at(time.Hour), Damaged: true}}, ""},
-		{"just within", at(25*time.Hour - time.Millisecond), nil, ""},
-		{"just beyond", at(25 * time.Hour), nil, "more than --max"},
-		{"the last tick", c.Layout.MaxTick(), nil, "no ID could ever be issued again"},
-		{"after it", c.Layout.MaxTick() + 1, nil, "no ID could ever be issued again"},
-		{"the last but one", c.Layout.MaxTick() - 1, nil, "--force"},
+		{"ahead", at(15 * time.Minute), ""},
+		{"the tick that the clock is in", at(0), "--force"},
+		{"one before", at(-time.Millisecond), "has passed"},
+		{"long ago", 0, "has passed"},
+		{"just enough", at(10 * time.Minute), ""},
+		{"just not enough", at(10*time.Minute - time.Millisecond), "less than the 10m0s that daemons may have been granted, the largest --window that has joined"},
+		{"just within", at(25*time.Hour - time.Millisecond), ""},
+		{"just beyond", at(25 * time.Hour), "more than --max"},
+		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again"},
+		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again"},
+		{"the last but one", c.Layout.MaxTick() - 1, "--force"},
 	} {
-		err := c.CheckTarget(k.to, noon, Limits{Marks: k.marks, Furthest: Furthest})
+		err := c.CheckTarget(k.to, noon, Limits{Furthest: Furthest})
 		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)) {
 			t.Errorf("%s: %v, want %q", k.name, err, k.want)
 		}
 	}
-	forced := Limits{Marks: []coord.Mark{{Ceiling: at(time.Hour)}}, Furthest: Furthest, Forced: true}
+	forced := Limits{Furthest: Furthest, Forced: true}
 	for _, to := range []generator.Tick{c.Layout.MaxTick() - 1, at(time.Second), at(30 * time.Minute)} {
 		if err := c.CheckTarget(to, noon, forced); err != nil {
 			t.Errorf("forced: %v", err)

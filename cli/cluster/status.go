@@ -48,8 +48,6 @@ type Member struct {
 	Ceiling     *string        `json:"ceiling"`
 	// Left is how long it may issue without another grant; negative: since when not.
 	Left *float64 `json:"ceiling_left_seconds"`
-	// UntilTick is the last tick that it can be granted: it issues in a gap; 0: there is none.
-	UntilTick generator.Tick `json:"until_tick,omitempty"`
 
 	IssuedTick generator.Tick `json:"issued_tick"`
 	Issued     *string        `json:"issued"`
@@ -89,7 +87,7 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	out := Member{
 		Worker: m.Worker, Host: m.Host, PID: m.PID, Incarnation: m.Incarnation, Version: m.Version,
 		Claim: m.Claim, Opening: m.Opening, State: Granted,
-		CeilingTick: m.Ceiling, UntilTick: m.Until, IssuedTick: m.Issued, MarkTick: m.Mark,
+		CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
 		words: words{claimed: "-", ceiling: "-", issued: "-", lag: "-"},
 	}
 	switch {

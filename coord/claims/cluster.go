@@ -38,24 +38,10 @@ func (j *cluster) raise() coord.Raise {
 	return coord.Raise{Floor: j.floor, ClusterEpoch: j.epoch, Number: j.number}
 }
 
-// own is the test of invariant 6: whether what the caller has was the last to come
-// from the record. What was opened before the marks were raised is void.
-func (j *cluster) own(r record, request coord.Request) bool {
-	return request.Opening != "" && r.Holder == request.Opening && r.Epoch == j.epoch && r.Mark <= request.Mark
-}
-
-// continues reports whether the caller goes on from what it has. Although that is its own
-// it does not where the caller's time is past the end of the interval, or more than a window
-// past what it was granted there; nor where its mark is too far ahead of that time, and
-// the record has room that is not.
+// continues is the test of invariant 6: whether what the caller has was the last to come
+// from the record, so that it goes on from it. What was opened before the marks were raised is void.
 func (j *cluster) continues(r record, request coord.Request) bool {
-	switch {
-	case !j.own(r, request):
-		return false
-	case r.Until != 0 && request.At >= r.Until || far(r.granted(), request.At, j.window):
-		return false
-	}
-	return request.Mark <= request.Latest || j.vacancyIn(r, request).floor > request.Latest
+	return request.Opening != "" && r.Holder == request.Opening && r.Epoch == j.epoch && r.Mark <= request.Mark
 }
 
 // found is the record as the next holder finds it, also where there is none yet.
@@ -64,26 +50,39 @@ func (j *cluster) found(r record) record {
 	if r.Holder == "" {
 		floor = max(floor, j.above)
 	}
-	return r.raisedTo(floor)
+	r.Ceiling = max(r.Ceiling, floor)
+	return r
 }
 
-// vacancyIn is where the caller opens r if it does not continue.
-func (j *cluster) vacancyIn(r record, request coord.Request) vacancy {
-	return j.found(r).vacancy(request.At, j.window)
-}
-
-// floorFor is the tick above which the caller could issue if it opened r. A leap is
-// reckoned as what it is a leap from.
+// floorFor is the tick above which the caller could issue if it opened r.
 func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
 	if j.continues(r, request) {
 		return request.Mark
 	}
-	return j.vacancyIn(r, request).from
+	return j.found(r).Ceiling
 }
 
-// minimumOf is what a release of a claim that continues never goes below: what was
-// published, and what all marks were raised to, which is never the caller's own.
-func (j *cluster) minimumOf(found record) generator.Tick { return max(found.Issued, j.floor) }
+// opening is the record as an opening writes it, still without the opening's ID, and its bounds.
+type opening struct {
+	record  record
+	from    generator.Tick // the holder issues above it; the history keeps it
+	minimum generator.Tick // a release never goes below it
+}
+
+// opening opens the record that was found.
+func (j *cluster) opening(found record, request coord.Request, continues bool) opening {
+	r := j.found(found)
+	if !continues {
+		r.Mark, r.Hold = 0, hold{}
+		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}
+	}
+	from := request.Mark
+	if request.From > 0 {
+		from = min(from, request.From)
+	}
+	// What all marks were raised to is never the caller's own.
+	return opening{record: r, from: from, minimum: max(found.Issued, j.floor)}
+}
 
 // raised reports whether the marks were raised over more than the record knows of,
 // and nobody has opened it since.

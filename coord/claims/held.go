@@ -18,17 +18,13 @@ type held struct {
 	opening   string
 	continues bool
 	floor     generator.Tick
-	until     generator.Tick
 	minimum   generator.Tick // a release never goes below it
-	lane      int
-	since     int64 // as the node's value says
 
 	mutex   mutex.Mutex // guards what follows; held during a request
 	version int64
 	record  record // as the writer saw it last
 	inDoubt []attempt
 	lost    error // why; nil: not as far as is known
-	next    *held // the claim that took this one's place; nil: none has
 }
 
 // attempt is a write, which is in doubt until its outcome is known. All in doubt of one
@@ -36,8 +32,6 @@ type held struct {
 type attempt struct {
 	record  record
 	release bool
-	reopen  *opening // what the record was opened for anew; nil: it was not
-	history Entry    // of a reopening
 }
 
 // maxInDoubt bounds what a claim remembers of a long outage. If one that was
@@ -50,12 +44,8 @@ func (h *held) Opening() string       { return h.opening }
 func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
-// Until implements coord.Claim. It is the opening's, and no write changes it.
-func (h *held) Until() generator.Tick { return h.until }
-
 // Why a claim is lost.
 var (
-	errReopened = fmt.Errorf("its holder has opened the record anew: %w", coord.ErrLost)
 	errOpened   = fmt.Errorf("another has opened the record: %w", coord.ErrLost)
 	errVanished = fmt.Errorf("the claim node is gone: its session has ended, or somebody has deleted it: "+
 		"an operator with flakeward claims clear, or a daemon that takes itself for this one, on a copy of its state directory: %w", coord.ErrLost)
@@ -82,11 +72,9 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		return err
 	}
 	defer h.mutex.Unlock()
-	if h.until != 0 && progress.Ceiling > h.until {
-		return fmt.Errorf("tick %d cannot be granted to this opening, which is of a gap that ends at %d", progress.Ceiling, h.until)
-	}
 	for h.lost == nil {
-		next := h.record.extended(progress.Ceiling)
+		next := h.record
+		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
 		next.Hold = holdOf(progress.Hold)
@@ -100,7 +88,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 			return nil
 		}
 	}
-	return h.ended()
+	return h.lost
 }
 
 // Release implements coord.Claim.
@@ -111,8 +99,8 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 	defer h.mutex.Unlock()
 	for h.lost == nil {
 		to := max(h.minimum, h.record.Issued, last)
-		next := h.record.lowered(to)
-		next.Issued, next.Mark = to, to
+		next := h.record
+		next.Ceiling, next.Issued, next.Mark = to, to, to
 		next.Nonce = h.c.random.token()
 		next.Hold = hold{}
 		stored, err := h.write(ctx, attempt{record: next, release: true})
@@ -126,19 +114,16 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 			pause(ctx, h.c.clock, retryPause)
 		}
 	}
-	return h.ended()
+	return h.lost
 }
 
 // write sends one write of the record, fenced. It reports whether w is stored.
 // If it is not, either the claim is lost, or an earlier write in doubt was found
 // to be stored and the caller is to decide anew. After an error w is in doubt.
 func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
-	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, History: w.history, Delete: w.release}
-	switch {
-	case w.release:
+	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
+	if w.release {
 		sent.Doing = doingRelease
-	case w.reopen != nil:
-		sent.Doing = doingOpen
 	}
 	var done Written
 	var raised error
@@ -165,9 +150,6 @@ func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
 	if !ok && done.Record.Version < h.version {
 		// Nobody deletes a record, and no write takes one back.
 		return false, h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version)
-	}
-	if !ok && w.reopen != nil && done.Claimed && done.Record.Version == h.version {
-		return false, nil // the history is another one
 	}
 	if !ok {
 		why := errOpened
@@ -214,24 +196,10 @@ func (h *held) ownWrite(found Entry) (attempt, bool) {
 func (h *held) confirm(w attempt, version int64) {
 	h.record, h.version = w.record, version
 	h.inDoubt = h.inDoubt[:0]
-	if w.reopen != nil {
-		h.lost, h.next = errReopened, h.after(w, version)
-	}
 	if w.release {
 		h.lost = coord.ErrLost
 		h.c.nodes.unuse(h.node.Token)
 	}
-}
-
-// ended is the error of a call on a claim that is lost. If a reopening without an answer turned out
-// to be stored, and its caller has not asked again, nobody has the claim that came of it, and
-// nobody will.
-func (h *held) ended() error {
-	if h.next != nil {
-		h.next = nil
-		h.c.nodes.orphan(h.node.Token)
-	}
-	return h.lost
 }
 
 // lose gives the claim up for good, and says why.

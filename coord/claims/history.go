@@ -10,11 +10,10 @@ import (
 )
 
 // interval is one opening in a worker ID's history, which is a JSON list of them, the
-// newest last. Whoever issued a tick is the last of those that it lies in: each issues
-// only in its own, and nobody who came before was granted what was free then.
+// newest last. Whoever issued a tick is the last of those that begin below it: nobody who came
+// before was granted what is above.
 type interval struct {
 	From        generator.Tick `json:"from"`
-	Until       generator.Tick `json:"until,omitempty"` // the last tick of it; 0: it has no end
 	Host        string         `json:"host,omitempty"`
 	Lane        int            `json:"lane,omitempty"`        // of the host's daemon; 0 as well if a version before lanes were kept has written it
 	Incarnation string         `json:"incarnation,omitempty"` // empty: see unknown
@@ -31,7 +30,7 @@ func unknown(from generator.Tick) interval { return interval{From: from} }
 // interval is the entry of an own opening, which issues above from.
 func (c *Coordinator) interval(opened record, from generator.Tick, lane int, since int64) interval {
 	return interval{
-		From: from, Until: opened.Until, Host: c.identity.Host, Lane: lane, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
+		From: from, Host: c.identity.Host, Lane: lane, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
 		Opening: opened.Holder, Version: c.identity.Version, Since: since,
 	}
 }
@@ -67,29 +66,18 @@ func (c *Coordinator) before(stored Entry, lane int) Before {
 	return Before{}
 }
 
-// lost adds what may have been issued and was lost, if the marks were raised over it: all that the
-// record had free below the floor.
+// lost adds what may have been issued and was lost, if the marks were raised over it.
 func (j *cluster) lost(list []interval, found record) []interval {
-	if found.Epoch == j.epoch {
-		return list
-	}
-	for _, g := range found.Gaps {
-		if g.From < j.floor {
-			list = follow(list, interval{From: g.From, Until: min(g.To, j.floor)})
-		}
-	}
 	if j.raised(found) {
 		list = follow(list, unknown(found.Ceiling))
 	}
 	return list
 }
 
-// follow adds an entry. Those that lie in it are never the answer again, so openings
+// follow adds an entry. Those that begin no lower are never the answer again, so openings
 // that issued nothing take no room.
 func follow(list []interval, next interval) []interval {
-	list = slices.DeleteFunc(slices.Clone(list), func(t interval) bool {
-		return t.From >= next.From && (next.Until == 0 || t.Until != 0 && t.Until <= next.Until)
-	})
+	list = slices.DeleteFunc(slices.Clone(list), func(t interval) bool { return t.From >= next.From })
 	return append(list, next)
 }
 
@@ -98,12 +86,12 @@ func decodeHistory(b []byte) ([]interval, error) {
 	if err := decode(b, &list); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(list, func(t interval) bool { return t.From < 0 || t.Until < 0 }) {
+	if slices.ContainsFunc(list, func(t interval) bool { return t.From < 0 }) {
 		return nil, errors.New("a tick is negative")
 	}
-	for i, t := range list {
-		if len(follow(list[:i], t)) != i+1 {
-			return nil, errors.New("an entry lies in a later one")
+	for i := 1; i < len(list); i++ {
+		if list[i].From <= list[i-1].From {
+			return nil, errors.New("an entry does not begin above the one before")
 		}
 	}
 	return list, nil
@@ -115,7 +103,7 @@ func historyPath(store Store, worker int) string {
 
 func (t interval) shown() coord.HolderInterval {
 	return coord.HolderInterval{
-		From: t.From, Until: t.Until, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
+		From: t.From, Host: t.Host, Incarnation: t.Incarnation, Claim: t.Claim,
 		Opening: t.Opening, Version: t.Version, Since: since(t.Since),
 	}
 }

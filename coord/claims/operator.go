@@ -77,7 +77,7 @@ func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
 	for _, worker := range slices.Sorted(maps.Keys(known)) {
 		r := t.records[worker]
 		marks = append(marks, coord.Mark{
-			Worker: worker, Ceiling: t.cluster.found(r).Ceiling, Gaps: t.cluster.gaps(r), Issued: r.Issued, Mark: r.Mark,
+			Worker: worker, Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued, Mark: r.Mark,
 			Holder: r.Holder, Claim: t.owners[worker].Name, Damaged: t.damaged[worker],
 		})
 	}

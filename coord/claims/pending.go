@@ -73,7 +73,7 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 		}
 		return &held{
 			c: c, node: n.Node, epoch: n.cluster.epoch, opening: opened.Holder,
-			continues: continues, floor: o.floor, until: opened.Until, minimum: o.minimum, lane: request.Lane, since: n.since,
+			continues: continues, floor: opened.Ceiling, minimum: o.minimum,
 			mutex: mutex.New(), version: done.Record.Version, record: opened,
 		}, nil
 	}

@@ -76,12 +76,8 @@ func (l layout) inspected() coord.Inspected {
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
 type record struct {
-	// Ceiling: nobody but the holder may issue at or below it, unless it is in a gap.
+	// Ceiling: nobody but the holder may issue at or below it.
 	Ceiling generator.Tick `json:"ceiling"`
-	// Gaps are below the ceiling and granted to nobody; see maxGaps.
-	Gaps []gap `json:"gaps,omitempty"`
-	// Until is the end of the gap in which the holder opened this; 0: above the ceiling.
-	Until generator.Tick `json:"until,omitempty"`
 	// Issued is the last tick that the holder had issued when it wrote this.
 	Issued generator.Tick `json:"issued"`
 	// Mark is the mark of the holder's journal, on disk when this was sent. A
@@ -209,12 +205,6 @@ func decodeRecord(b []byte) (record, error) {
 	}
 	if r.Holder == "" || r.Nonce == "" {
 		return record{}, errors.New("holder or nonce is missing")
-	}
-	if err := r.checkGaps(); err != nil {
-		return record{}, err
-	}
-	if len(r.Gaps) == 0 {
-		r.Gaps = nil // one spelling for none
 	}
 	return r, nil
 }

@@ -29,7 +29,6 @@ func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator)
 	for name, call := range map[string]func() error{
 		"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
 		"Release": func() error { return c.Release(k.Context(), 300) },
-		"Reopen":  func() error { _, err := c.Reopen(k.Context(), 1<<30, 1<<40); return err },
 		"Claim":   func() error { _, err := Claim(k.Context(), n, anyone()); return err },
 		"Look":    func() error { _, err := n.Look(k.Context()); return err },
 		"Members": func() error { _, err := n.Members(k.Context()); return err },

@@ -24,7 +24,7 @@ func (k *kit) history(o coord.Operator, worker int) []coord.HolderInterval {
 		k.Fatalf("History(%d): %v", worker, err)
 	}
 	for i := range ts {
-		if i > 0 && ts[i].From <= ts[i-1].From && ts[i].Until == 0 {
+		if i > 0 && ts[i].From <= ts[i-1].From {
 			k.Fatalf("History(%d) does not rise: %+v", worker, ts)
 		}
 	}
@@ -34,7 +34,7 @@ func (k *kit) history(o coord.Operator, worker int) []coord.HolderInterval {
 // holder returns who may have issued the tick.
 func holder(ts []coord.HolderInterval, tick generator.Tick) coord.HolderInterval {
 	for i := len(ts) - 1; i >= 0; i-- {
-		if ts[i].Has(tick) {
+		if tick > ts[i].From {
 			return ts[i]
 		}
 	}

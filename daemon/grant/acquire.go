@@ -85,7 +85,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Look:    c.contact.backoff.waits(),
 		Opening: s.current.opening,
 		Mark:    s.current.mark,
-		At:      c.pace.at(),
 		Latest:  c.pace.latest(),
 		Lane:    c.lane,
 		Stale:   c.stale,
@@ -102,11 +101,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		return err
 	}
 	claim, err := c.unjournaled, error(nil)
-	if claim == nil && fresh {
-		if claim, err = c.reopen(ctx, s.current); err != nil {
-			return err
-		}
-	}
 	if claim == nil {
 		if claim, err = c.claim(ctx, request); err != nil {
 			err = c.contact.noted(fmt.Errorf("no worker ID: %w", err))
@@ -157,7 +151,7 @@ func (c *claimer) adopt(claim coord.Claim) error {
 		c.held.revokeWorker(claim.Worker())
 		s, continues = c.held.snapshot(), false
 	}
-	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim, until: claim.Until()}
+	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
 		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
 		// A journal that was put back may name a grant that has been given back since.
@@ -170,7 +164,9 @@ func (c *claimer) adopt(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		next.mark = max(claim.Floor(), c.issued.To(next.worker, claim.Until()))
+		// It begins now, and not in the past that nobody was granted: so what is published tells the others
+		// the time from the first grant on.
+		next.mark = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
 		next.floor = next.mark
 		lane, err := c.newLane(next.worker, next.mark)
 		if err != nil {
@@ -179,12 +175,6 @@ func (c *claimer) adopt(claim coord.Claim) error {
 		next.lane = lane
 		if s.current.lane != nil {
 			next.since = c.pace.now().Wall
-		}
-		if s.current.worker == next.worker && s.current.opening != "" {
-			// The holder has opened the record anew. The journal has one entry for a worker ID, so
-			// the lane that is in it ends before it is another's.
-			c.held.revokeWorker(next.worker)
-			s = c.held.snapshot()
 		}
 	}
 	// A worker ID that still issues keeps its entry until it is given back. There is room for one:

@@ -47,7 +47,7 @@ func (c *contact) noted(err error) error {
 		c.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
 	held := c.held.snapshot().current
-	if none && held.extends(c.pace) {
+	if none && held.extends() {
 		c.log.Debug("no other worker ID is to be had", "error", err)
 		return err // the one that is held is extended all the same
 	}

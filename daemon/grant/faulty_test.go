@@ -82,20 +82,6 @@ func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {
 	return errCut
 }
 
-func (c *faultyClaim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
-	if err := c.f.refuse("reopen"); err != nil {
-		return nil, err
-	}
-	next, err := c.Claim.Reopen(ctx, at, latest)
-	if err != nil {
-		return nil, err
-	}
-	if c.f.loseClaim {
-		return nil, errCut
-	}
-	return &faultyClaim{Claim: next, f: c.f}, nil
-}
-
 func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
 	if err := c.f.refuse("release"); err != nil {
 		return err

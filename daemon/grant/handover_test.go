@@ -163,7 +163,9 @@ func TestTakenOverLanesClaimOneAfterTheOther(t *testing.T) {
 func TestWhatWasHandedOverIsOfTheJournal(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
-	handed := h.start().handOver()
+	p := h.start()
+	p.issues()
+	handed := p.handOver()
 	for what, change := range map[string]func(*grant.Handed){
 		"nothing":                   func(from *grant.Handed) { from.Worker = coord.AnyWorker },
 		"another worker ID":         func(from *grant.Handed) { from.Worker++ },

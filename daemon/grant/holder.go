@@ -98,7 +98,7 @@ func New(c Config, issuer Issuer) *Holder {
 	return &Holder{
 		Config: c, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: p.at(),
+			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: min(max(0, p.tick()), c.Layout.MaxTick()),
 			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
 		},
 		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},

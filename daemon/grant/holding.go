@@ -17,7 +17,6 @@ type holding struct {
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
 	kept    generator.Tick  // of that, what the journal has, as on disk
 	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
-	until   generator.Tick  // the last tick that can be granted; 0: there is none
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited
 	// it is that journal's mark: the record has none above it, or the journal is not adopted.
 	published generator.Tick
@@ -37,7 +36,7 @@ func none() *holding { return &holding{worker: coord.AnyWorker} }
 
 // inherited returns the holding that an entry of a journal is of.
 func inherited(e journal.Entry) *holding {
-	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, kept: e.Ceiling, floor: e.Floor, until: e.Until, published: e.Mark}
+	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, kept: e.Ceiling, floor: e.Floor, published: e.Mark}
 }
 
 // issued is the last tick that was issued from the holding, 0 if none was.
@@ -49,8 +48,8 @@ func (h holding) issued() generator.Tick {
 }
 
 // extends reports whether the holding's grant goes on without another worker ID.
-func (h holding) extends(p *pace) bool {
-	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.limited && !p.ends(h.until)
+func (h holding) extends() bool {
+	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.limited
 }
 
 // firstWithout returns the first tick in which no ID can be had if the holding ends now.
@@ -105,7 +104,6 @@ type Holding struct {
 	Issued  generator.Tick
 	Mark    generator.Tick // the journal's
 	Granted generator.Tick // the coordinator's ceiling, as acknowledged
-	Until   generator.Tick // the last tick that can be granted; 0: there is none
 	Idle    bool           // nobody asks for IDs: the first who does waits until the mark is renewed
 	// Published is when the coordinator has granted last, by this process's known time, in
 	// nanoseconds since 1970; 0: never.
@@ -115,7 +113,7 @@ type Holding struct {
 
 // shown returns the holding as it is shown.
 func (h holding) shown() Holding {
-	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted, Until: h.until}
+	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()
 	}

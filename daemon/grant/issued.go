@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -20,7 +19,7 @@ type Issued struct {
 	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
 
 	mu      sync.Mutex
-	spans   map[int][]span
+	highest map[int]generator.Tick
 	holders []*holdings // those that share it
 
 	raising sync.Mutex // guards what follows
@@ -28,13 +27,7 @@ type Issued struct {
 }
 
 // NewIssued knows nothing yet.
-func NewIssued() *Issued { return &Issued{spans: map[int][]span{}} }
-
-// span is a range of ticks, above from and up to to.
-type span struct{ from, to generator.Tick }
-
-// maxSpans bounds what is known of a worker ID: the two that are nearest become one.
-const maxSpans = 8
+func NewIssued() *Issued { return &Issued{highest: map[int]generator.Tick{}} }
 
 // add adds a holder to those that share s.
 func (s *Issued) add(h *holdings) {
@@ -50,27 +43,7 @@ func (s *Issued) Note(worker int, from, to generator.Tick) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := append(slices.Clone(s.spans[worker]), span{from, to})
-	slices.SortFunc(all, func(a, b span) int { return cmp.Compare(a.from, b.from) })
-	var known []span
-	for _, next := range all {
-		if n := len(known); n > 0 && next.from <= known[n-1].to {
-			known[n-1].to = max(known[n-1].to, next.to)
-			continue
-		}
-		known = append(known, next)
-	}
-	for len(known) > maxSpans {
-		nearest := 1
-		for i := 2; i < len(known); i++ {
-			if known[i].from-known[i-1].to < known[nearest].from-known[nearest-1].to {
-				nearest = i
-			}
-		}
-		known[nearest-1].to = known[nearest].to
-		known = slices.Delete(known, nearest, nearest+1)
-	}
-	s.spans[worker] = known
+	s.highest[worker] = max(s.highest[worker], to)
 }
 
 // NoteAll notes what a journal says, whether or not it is issued from.
@@ -80,18 +53,11 @@ func (s *Issued) NoteAll(c journal.Contents) {
 	}
 }
 
-// To is up to where the worker ID may have been issued from, by what is known and does not lie
-// wholly after until; 0 if nothing is. An until of 0 is the end of time.
-func (s *Issued) To(worker int, until generator.Tick) generator.Tick {
+// To is up to where the worker ID may have been issued from, by what is known; 0 if nothing is.
+func (s *Issued) To(worker int) generator.Tick {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var to generator.Tick
-	for _, known := range s.spans[worker] {
-		if until == 0 || known.from < until {
-			to = known.to
-		}
-	}
-	return to
+	return s.highest[worker]
 }
 
 // poison remembers an answer that no later failure to answer takes back. A coordinator that was

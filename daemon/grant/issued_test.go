@@ -17,7 +17,7 @@ func TestIssuedIsTheMost(t *testing.T) {
 	s.NoteAll(journal.Contents{Lanes: []journal.Entry{{Worker: 1, Mark: 15}, {Worker: 2, Mark: 30, Left: true}, {Worker: 3, Mark: 5}}})
 	s.Note(3, 0, 7)
 	for worker, want := range []generator.Tick{0, 20, 30, 7} {
-		if got := s.To(worker, 0); got != want {
+		if got := s.To(worker); got != want {
 			t.Errorf("worker ID %d is known to be issued from up to %d, want %d", worker, got, want)
 		}
 	}

@@ -194,7 +194,7 @@ func (hs *holdings) contents(s state, m marks) journal.Contents {
 	}
 	for _, h := range s.both() {
 		if h.opening != "" {
-			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h]), Ceiling: h.granted, Until: h.until})
+			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h]), Ceiling: h.granted})
 		}
 	}
 	return c

@@ -51,24 +51,11 @@ func (p *pace) now() clockguard.Reading { return p.clock.Now() }
 
 func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
 
-// at is the tick as a claim says it: one that the layout has.
-func (p *pace) at() generator.Tick { return min(max(0, p.tick()), p.layout.MaxTick()) }
-
 // latest is the highest floor that a fresh lane may wait for.
 func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.firstWait) }
 
-// furthest is the ceiling that a grant may have now: a window from the clock, or where it has to
-// end; 0: nowhere.
-func (p *pace) furthest(until generator.Tick) generator.Tick {
-	ceiling := min(p.tick()+p.window, p.layout.MaxTick())
-	if until != 0 {
-		ceiling = min(ceiling, until)
-	}
-	return ceiling
-}
-
-// ends reports whether a grant has to end soon: there is time to find another worker ID.
-func (p *pace) ends(until generator.Tick) bool { return until != 0 && until-p.tick() < p.window/2 }
+// furthest is the ceiling that a grant may have now: a window from the clock.
+func (p *pace) furthest() generator.Tick { return min(p.tick()+p.window, p.layout.MaxTick()) }
 
 // within bounds one exchange.
 func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

@@ -24,18 +24,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	if c.pace.at()-1-max(h.granted, h.claim.Floor()) > c.pace.window {
-		// The clock is more than a window beyond the grant. To extend the grant would use up all ticks
-		// in between, so the record is opened anew at the clock's time. Reopen refuses if the cluster's
-		// window is larger, or more was granted than is known here.
-		if claim, err := c.reopen(ctx, h); err != nil || claim != nil {
-			if err != nil {
-				return err
-			}
-			return c.begin(ctx, claim)
-		}
-	}
-	ceiling := c.pace.furthest(h.until)
+	ceiling := c.pace.furthest()
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.published = h.mark // from now on the record may have it
@@ -62,9 +51,6 @@ func (c *claimer) publish(ctx context.Context) error {
 	if s.current.claim == h.claim && s.current.limited {
 		c.demand.reLease(h.lane, string(condition.MarksRaised)) // a raise was reported, and this is in the cluster's epoch all the same: the lane stays limited
 	}
-	if s.current.claim == h.claim && c.pace.ends(h.until) && c.contact.canAcquire() {
-		c.demand.reLease(h.lane, "gap-ends")
-	}
 	return c.leave(ctx)
 }
 
@@ -78,23 +64,6 @@ func (c *claimer) notGranted(h holding, err error) error {
 		})
 	}
 	return c.contact.noted(fmt.Errorf("worker ID %d was not granted more: %w", h.worker, err))
-}
-
-// reopen opens the record of the holding anew, at the time of the clock. It returns nil, nil if there
-// is no claim, or the record has no better place.
-func (c *claimer) reopen(ctx context.Context, h holding) (coord.Claim, error) {
-	if h.claim == nil {
-		return nil, nil
-	}
-	claim, err := h.claim.Reopen(ctx, c.pace.at(), c.pace.latest())
-	if none := (*coord.NoRoomError)(nil); errors.As(err, &none) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, c.notGranted(h, err)
-	}
-	c.log.Info("the worker ID's record is opened anew, at the time of the clock", "worker", h.worker, "granted", h.granted, "floor", claim.Floor(), "until", claim.Until())
-	return claim, nil
 }
 
 var errNoClaim = errors.New("no worker ID is claimed")

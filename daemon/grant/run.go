@@ -215,10 +215,8 @@ func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
 		if hold := k.pace.hold(); hold.Why != k.claimer.shown.Why || (hold.Ahead > 0) != (k.claimer.shown.Ahead > 0) {
 			return false // operators are to see it
 		}
-		if now := k.pace.tick(); cur.granted-now < k.pace.window/2 && cur.granted < k.pace.furthest(cur.until) {
+		if cur.granted-k.pace.tick() < k.pace.window/2 && cur.granted < k.pace.furthest() {
 			return false // the clock has run ahead of the grant
-		} else if cur.until != 0 && now >= cur.until && k.contact.canAcquire() {
-			return false // or has come to where it has to end
 		}
 	}
 	return false

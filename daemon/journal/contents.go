@@ -36,8 +36,6 @@ type Entry struct {
 	Floor   generator.Tick `json:"floor,omitempty"`
 	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
 	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
-	// Until is the last tick that the opening can be granted, whoever goes on from it; 0: there is none.
-	Until generator.Tick `json:"until,omitempty"`
 	// Left is set for a worker ID of a cluster that was left for the one of this journal, and for
 	// one of a journal that was found elsewhere than where it was written. Of such an entry the
 	// mark counts, and nothing else.

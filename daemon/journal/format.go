@@ -195,8 +195,6 @@ func (e Entry) check() error {
 		return errors.New("it came from no opening")
 	case e.Floor < 0:
 		return fmt.Errorf("its floor %d is below 0", e.Floor)
-	case e.Until < 0:
-		return fmt.Errorf("its end %d is below 0", e.Until)
 	case e.Mark < 0:
 		return fmt.Errorf("its mark %d is below 0", e.Mark)
 	case e.Ceiling < 0:

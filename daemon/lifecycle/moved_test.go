@@ -144,7 +144,7 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if got := issued.To(worker, 0); got != now {
+			if got := issued.To(worker); got != now {
 				t.Errorf("in its place %v: worker ID %d is known to be issued up to %d, want %d", inPlace, worker, got, now)
 			}
 		}
@@ -221,8 +221,8 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 			}
 		}
 		for worker := 7; worker <= 9; worker++ {
-			if worker != 7+lane && issued.To(worker, 0) != now {
-				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker, 0), now)
+			if worker != 7+lane && issued.To(worker) != now {
+				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker), now)
 			}
 		}
 	}

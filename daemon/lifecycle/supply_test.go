@@ -52,12 +52,8 @@ func (c claim) Name() string                                  { return "claim" }
 func (c claim) Opening() string                               { return "opening" }
 func (c claim) Continues() bool                               { return false }
 func (c claim) Floor() generator.Tick                         { return 0 }
-func (c claim) Until() generator.Tick                         { return 0 }
 func (c claim) Extend(context.Context, coord.Progress) error  { return c.away }
 func (c claim) Release(context.Context, generator.Tick) error { return c.away }
-func (c claim) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
-	return nil, &coord.NoRoomError{}
-}
 
 // disk fails while it is told to.
 type disk struct{ err error }

@@ -39,7 +39,6 @@ func outcomeOf(err error) string {
 	var (
 		taken    *coord.ExhaustedError
 		ahead    *coord.AheadError
-		noRoom   *coord.NoRoomError
 		restored *coord.RestoredError
 		raised   *coord.RaisedError
 	)
@@ -56,8 +55,6 @@ func outcomeOf(err error) string {
 		return "taken"
 	case errors.As(err, &ahead):
 		return "ahead"
-	case errors.As(err, &noRoom):
-		return "no-room"
 	case errors.As(err, &restored):
 		return "restored"
 	case errors.Is(err, coord.ErrOtherCluster):
@@ -151,16 +148,7 @@ func (t timedPending) Open(ctx context.Context) (c coord.Claim, err error) {
 	return &timedClaim{c, t.metrics}, nil
 }
 
-// Reopen implements coord.Claim, as do the next two.
-func (t *timedClaim) Reopen(ctx context.Context, at, latest generator.Tick) (c coord.Claim, err error) {
-	t.metrics.call("reopen", func() error { c, err = t.Claim.Reopen(ctx, at, latest); return err })
-	if err != nil {
-		return c, err
-	}
-	return &timedClaim{c, t.metrics}, nil
-}
-
-// Extend extends the grant.
+// Extend implements coord.Claim.
 func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
 	t.metrics.call("extend", func() error { err = t.Claim.Extend(ctx, p); return err })
 	return err

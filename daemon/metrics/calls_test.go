@@ -58,9 +58,6 @@ func (c fakeClaim) Extend(context.Context, coord.Progress) error { return c.fake
 func (c fakeClaim) Release(context.Context, generator.Tick) error {
 	return c.fake.err
 }
-func (c fakeClaim) Reopen(context.Context, generator.Tick, generator.Tick) (coord.Claim, error) {
-	return c, nil
-}
 
 // TestCallsAreCountedByHowTheyEnd: claims and what they lead to included.
 func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
@@ -76,7 +73,6 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	_, _ = c.Clocks(ctx)
 	p := must.Get(c.Claim(ctx, coord.Request{}))(t)
 	claim := must.Get(p.Open(ctx))(t)
-	claim = must.Get(claim.Reopen(ctx, 0, 0))(t)
 	for _, f.err = range []error{nil, coord.ErrLost, &coord.RaisedError{}, context.DeadlineExceeded, errors.New("x")} {
 		_ = claim.Extend(ctx, coord.Progress{})
 	}
@@ -84,7 +80,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	got := w.scrape(t)
 	for _, labels := range []string{
 		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`, `call="clocks",outcome="ok"`,
-		`call="claim",outcome="ok"`, `call="open",outcome="ok"`, `call="reopen",outcome="ok"`, `call="release",outcome="error"`,
+		`call="claim",outcome="ok"`, `call="open",outcome="ok"`, `call="release",outcome="error"`,
 		`call="extend",outcome="ok"`, `call="extend",outcome="lost"`, `call="extend",outcome="raised"`, `call="extend",outcome="timeout"`,
 	} {
 		if n := got["flakeward_coordinator_calls_total{"+labels+"}"]; n != "1" {

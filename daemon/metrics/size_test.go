@@ -52,7 +52,6 @@ func (w *fixture) callAll(ctx context.Context, err error) {
 	_, _ = c.Clocks(ctx)
 	p, _ := c.Claim(ctx, coord.Request{})
 	claim, _ := p.Open(ctx)
-	_, _ = claim.Reopen(ctx, 0, 0)
 	_ = claim.Extend(ctx, coord.Progress{})
 	_ = claim.Release(ctx, 0)
 }
@@ -123,7 +122,7 @@ func (w *fixture) fill(t testing.TB) {
 		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), IDs: 1e15})
 	}
 	for _, err := range []error{
-		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.NoRoomError{}, &coord.RestoredError{},
+		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
 		coord.ErrOtherCluster, coord.ErrUnfit, context.DeadlineExceeded, context.Canceled, errors.New("x"),
 	} {
 		w.callAll(t.Context(), err)

@@ -345,8 +345,7 @@ func (h *host) collect(l *life) {
 }
 
 // compareWithMarks counts the IDs of a life above the mark of their worker ID, as the journals on
-// the disk have it after the cut. A lane that is issued from in a gap has issued what is above the
-// gap before.
+// the disk have it after the cut.
 func (h *host) compareWithMarks(ids []int64) {
 	h.Helper()
 	entries := h.journaled()
@@ -357,7 +356,7 @@ func (h *host) compareWithMarks(ids []int64) {
 		}
 		if e, named := entries[int(parts.Worker)]; named {
 			h.tally.marked++
-			if parts.Tick > e.Mark && (e.Until == 0 || parts.Tick <= e.Until) {
+			if parts.Tick > e.Mark {
 				h.tally.aboveMark++
 			}
 		}

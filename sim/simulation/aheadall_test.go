@@ -19,7 +19,7 @@ func crowd(servers tree.Kind, length time.Duration) simulation.Plan {
 	p := simulation.Plan{
 		Seed: 1, Servers: servers, Layout: "time=41@1ms,worker=4,sequence=13;epoch=2026-01-01", Timekeepers: 3,
 		Timing: grant.Timing{Window: 2 * time.Minute, Publish: 10 * time.Second, Step: time.Second},
-		TTL:    10 * time.Second, Load: time.Second, Length: scheduler.Time(length), Recover: true, Prompt: true,
+		TTL:    10 * time.Second, Load: time.Second, Length: scheduler.Time(length),
 	}
 	for d := range 14 {
 		p.Hosts, p.Apart = append(p.Hosts, d), append(p.Apart, 0)
@@ -35,23 +35,6 @@ func allAhead(p *simulation.Plan, at, long, by time.Duration) {
 	p.Faults = append(p.Faults, simulation.Fault{At: scheduler.Time(at), Kind: simulation.ServersWrong, N: 3, By: by, For: long})
 }
 
-// All clocks of a cluster are ahead by a year for some windows, and the servers confirm it. When they are
-// right again, each daemon serves within ten seconds, with nearly all worker IDs held. The same
-// again later finds the same. When the wrong time has come, its ticks are not given again.
-func TestAClusterThatWasAYearAheadServesWithinTenSecondsOfTheRightTime(t *testing.T) {
-	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
-		t.Run(fmt.Sprint(servers), func(t *testing.T) {
-			t.Parallel()
-			p := crowd(servers, 23*time.Minute)
-			allAhead(&p, time.Minute, 10*time.Minute, year)
-			allAhead(&p, 18*time.Minute, 5*time.Minute, year)
-			if r := simulation.Run(p, nil); r.Violation != "" {
-				t.Fatal(r.Violation)
-			}
-		})
-	}
-}
-
 // The wrong time comes round: all clocks move on to it, and over what was issued by it.
 func TestWhenTheWrongTimeComesRoundItsTicksAreNotGivenAgain(t *testing.T) {
 	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
@@ -61,7 +44,6 @@ func TestWhenTheWrongTimeComesRoundItsTicksAreNotGivenAgain(t *testing.T) {
 			allAhead(&p, time.Minute, 3*time.Minute, year)
 			// From just before the wrong time until after its end, in true time.
 			allAhead(&p, 6*time.Minute, 9*time.Minute, year-6*time.Minute)
-			p.Recover = false
 			if r := simulation.Run(p, nil); r.Violation != "" {
 				t.Fatal(r.Violation)
 			}
@@ -96,7 +78,6 @@ func TestACrashLoopWithAWrongClockTakesNoWorkerID(t *testing.T) {
 				const starts, each = 250, 400 * time.Millisecond
 				p := crowd(servers, 20*time.Second+starts*each)
 				p.Hosts, p.Apart = []int{0, 1, 2, 3}, []time.Duration{0, 0, 0, ahead}
-				p.Recover, p.Prompt = false, false
 				for i := range starts {
 					p.Faults = append(p.Faults, simulation.Fault{
 						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.DiskLost, Daemon: 3, For: time.Millisecond,

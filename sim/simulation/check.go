@@ -57,7 +57,7 @@ func (p *proc) use(by *lanePart, lane *generator.Lane) {
 	}
 	p.slot.part(p.sim, lane.Worker())
 	held := by.holder.Holding()
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: held.Opening, until: held.Until}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: held.Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to

@@ -15,8 +15,6 @@ const (
 	rest = 40 * time.Second
 	// lately is how long ago a daemon has issued at the most, then.
 	lately = 5 * time.Second
-	// promptly is what it has if its clocks are only put right.
-	promptly = 10 * time.Second
 )
 
 // heal ends all faults. The clocks are set right, or as late as what was granted to anybody: until
@@ -30,9 +28,6 @@ func (sim *Simulation) heal() {
 	sim.mendAll()
 	now := sim.scheduler.Now()
 	right := max(begin.UnixNano()+int64(now)+int64(rest), sim.layout.UnixNanos(sim.highest+1))
-	if sim.plan.Prompt {
-		right = begin.UnixNano() + int64(now)
-	}
 	// Three servers say so, so that it is believed.
 	sim.later, sim.wrongBy = time.Duration(right-sim.right()), make([]time.Duration, 3)
 	for _, s := range sim.slots {
@@ -52,22 +47,6 @@ func (sim *Simulation) heal() {
 	sim.say(nil, "nothing goes wrong any more; clocks show tick %d", sim.layout.TickAt(right))
 }
 
-// rest is how long the cluster has until all must be well.
-func (sim *Simulation) rest() time.Duration {
-	if sim.plan.Prompt {
-		return promptly
-	}
-	return rest
-}
-
-// lately is how long ago a daemon has issued at the most, then.
-func (sim *Simulation) lately() time.Duration {
-	if sim.plan.Prompt {
-		return promptly
-	}
-	return lately
-}
-
 // recovered judges whether as many daemons issue as there are worker IDs for.
 func (sim *Simulation) recovered() {
 	if sim.layout.TickAt(sim.hosts[0].read().Wall) > sim.layout.MaxTick()-generator.Tick(time.Minute/sim.layout.TickLength()) {
@@ -75,7 +54,7 @@ func (sim *Simulation) recovered() {
 	}
 	issuing := 0
 	for _, s := range sim.slots {
-		if s.issued > 0 && sim.scheduler.Now()-s.issued < scheduler.Time(sim.lately()) {
+		if s.issued > 0 && sim.scheduler.Now()-s.issued < scheduler.Time(lately) {
 			issuing++
 		}
 	}
@@ -87,7 +66,7 @@ func (sim *Simulation) recovered() {
 				}
 			}
 		}
-		sim.violate(nil, "%v after the last fault %d daemons issue, and %d could", sim.rest(), issuing, want)
+		sim.violate(nil, "%v after the last fault %d daemons issue, and %d could", rest, issuing, want)
 	}
 }
 

@@ -76,15 +76,6 @@ func TestClustersRecover(t *testing.T) {
 	})
 }
 
-// A holder opens its record anew while its disk is slow: until the journal has that, its lane goes
-// on within the grant that it has. In such a seed the audit took what it gave for IDs of the new one.
-func TestALaneGoesOnUntilTheJournalHasWhatWasOpenedAnew(t *testing.T) {
-	r := simulation.Run(simulation.PlanOf(2_015_033).With([]int{1, 2, 4, 25, 28}), nil)
-	if r.Violation != "" || r.Counts.Reopened == 0 {
-		t.Errorf("%d records were opened anew: %s", r.Counts.Reopened, r.Violation)
-	}
-}
-
 // A daemon whose disk flushes nothing hands over, and the power is cut: what the newcomer read of the
 // journal was in memory alone.
 func TestAJournalThatWasNotFlushedIsNotHandedOver(t *testing.T) {

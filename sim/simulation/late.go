@@ -63,17 +63,6 @@ func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error
 	return c.Claim.Extend(ctx, progress)
 }
 
-// Reopen implements coord.Claim.
-func (c *sharedClaim) Reopen(ctx context.Context, at, latest generator.Tick) (coord.Claim, error) {
-	defer c.call()()
-	next, err := c.Claim.Reopen(ctx, at, latest)
-	if err != nil {
-		return nil, err
-	}
-	c.p.sim.counts.Reopened++
-	return c.p.share(next), nil
-}
-
 // Release implements coord.Claim.
 func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
 	defer c.call()()
@@ -101,16 +90,11 @@ func (c *sharedClaim) giveUp() {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0), reopens(over, c.Claim)} {
+	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0)} {
 		if !errors.Is(err, context.Canceled) {
 			c.p.sim.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
 		}
 	}
-}
-
-func reopens(ctx context.Context, c coord.Claim) error {
-	_, err := c.Reopen(ctx, 0, 0)
-	return err
 }
 
 // late makes calls when the coordinator cannot be used any more, as whoever did not hear of it

@@ -35,9 +35,6 @@ type Plan struct {
 	// Recover has the run go on without faults after Length, and judges whether all is well in the
 	// end.
 	Recover bool
-	// Prompt has the clocks be right in the end, and not later than what was granted to anybody: each
-	// daemon is to issue within some seconds.
-	Prompt bool
 
 	// What nobody is promised to survive, to see that it is noticed.
 	Lying    bool // disks sync nothing

@@ -73,7 +73,6 @@ func (c *Counts) Add(d Counts) {
 	c.Handovers += d.Handovers
 	c.Continued += d.Continued
 	c.Released += d.Released
-	c.Reopened += d.Reopened
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
 	c.Rolled += d.Rolled

@@ -78,7 +78,6 @@ type Counts struct {
 	ColdStarts, Starts           uint64
 	Handovers                    uint64        // of worker IDs, from one daemon to another that issues
 	Continued, Released          uint64        // claims that went on from what was there; that were given back
-	Reopened                     uint64        // claims whose holder opened the record anew
 	Unordered                    uint64        // runs out of the ring, or wherever there was room
 	Drawn                        uint64        // runs of ticks before the request came, by a burst
 	Rolled                       uint64        // ticks that began where the one before had stopped, and not at 0
@@ -125,7 +124,7 @@ func Run(p Plan, out io.Writer) (result Result) {
 	sim.scheduler.Run(p.Length)
 	if p.Recover && !sim.over() {
 		sim.heal()
-		sim.scheduler.Run(p.Length + scheduler.Time(sim.rest()))
+		sim.scheduler.Run(p.Length + scheduler.Time(rest))
 		if !sim.over() {
 			sim.recovered()
 		}
