@@ -34,8 +34,8 @@ func (c Cluster) linearizable() bool {
 
 // calls are the calls of all daemons on the coordinator.
 type calls struct {
-	all     []*linear.Op // nil: nothing was to be written
-	unknown int          // openings that nobody was told of
+	all     []*linear.Op
+	unknown int // openings that nobody was told of
 	last    evidence.Mono
 }
 
@@ -51,11 +51,10 @@ func (j *court) linear(c Cluster) error {
 		}
 	}
 	for _, o := range found.all {
-		switch {
-		case o == nil:
-		case o.Outcome == linear.Done:
+		switch o.Outcome {
+		case linear.Done:
 			j.verdict.Calls.Done++
-		case o.Outcome == linear.Lost:
+		case linear.Lost:
 			j.verdict.Calls.Lost++
 		default:
 			j.verdict.Calls.Unknown++
@@ -83,25 +82,21 @@ func (j *court) linear(c Cluster) error {
 
 // read reads the log of one start. Whatever session a claim is in, it may end by itself.
 func (c *calls) read(start int, l log[evidence.Event]) error {
-	begun := map[uint64]int{}     // of all, by the call's number
-	inDoubt := map[string][]int{} // reopenings, by the opening that their claim had
+	begun := map[uint64]int{} // of all, by the call's number
 	return l.read(func(e evidence.Event) error {
 		c.last = max(c.last, e.At)
 		if o, ok := opOf(e); ok {
 			o.Client, o.Call, o.Return, o.Outcome, o.Worker, o.Mortal = start, int64(e.At), math.MaxInt64, linear.Unknown, e.Worker, true
-			if o.Kind == linear.Open || o.Kind == linear.Reopen {
+			if o.Kind == linear.Open {
 				c.unknown++
 				o.Opening = fmt.Sprint(linear.Unseen, c.unknown)
-			}
-			if o.Kind == linear.Reopen {
-				inDoubt[o.From] = append(inDoubt[o.From], len(c.all))
 			}
 			begun[e.Call] = len(c.all)
 			c.all = append(c.all, &o)
 			return nil
 		}
 		switch e.Kind {
-		case evidence.Claimed, evidence.Extended, evidence.Released, evidence.Reopened, evidence.Failed:
+		case evidence.Claimed, evidence.Extended, evidence.Released, evidence.Failed:
 		default:
 			return nil
 		}
@@ -115,23 +110,13 @@ func (c *calls) read(start int, l log[evidence.Event]) error {
 		switch {
 		case e.Kind != evidence.Failed:
 			o.Outcome = linear.Done
-		case e.Ending == evidence.Void:
-			c.all[i] = nil
 		case e.Ending == evidence.Denied && o.Kind == linear.Open:
 			o.By = o.Return // a try whose reply was lost may have been stored, and another after it
 		case e.Ending == evidence.Denied:
 			o.Outcome = linear.Lost
 		}
-		if e.Kind == evidence.Claimed || e.Kind == evidence.Reopened {
-			o.Opening, o.Floor, o.Until = e.Opening, e.Floor, e.Until
-		}
-		if e.Kind == evidence.Reopened { // what it tells of may have been stored by a call before
-			for _, before := range inDoubt[o.From] {
-				if b := c.all[before]; b != nil && b != o && b.Outcome == linear.Unknown {
-					o.Call = min(o.Call, b.Call)
-					c.all[before] = nil
-				}
-			}
+		if e.Kind == evidence.Claimed {
+			o.Opening, o.Floor = e.Opening, e.Floor
 		}
 		return nil
 	})
@@ -141,9 +126,7 @@ func (c *calls) read(start int, l log[evidence.Event]) error {
 func opOf(e evidence.Event) (linear.Op, bool) {
 	switch e.Kind {
 	case evidence.Claiming:
-		return linear.Op{Kind: linear.Open, From: e.Opening, FromMark: e.Mark, Continues: e.Continues, Now: e.Now, Latest: e.Latest}, true
-	case evidence.Reopening:
-		return linear.Op{Kind: linear.Reopen, From: e.Opening, Now: e.Now, Latest: e.Latest}, true
+		return linear.Op{Kind: linear.Open, From: e.Opening, FromMark: e.Mark, Continues: e.Continues}, true
 	case evidence.Extending:
 		return linear.Op{Kind: linear.Extend, Opening: e.Opening, Progress: coord.Progress{Ceiling: e.Ceiling, Issued: e.Issued, Mark: e.Mark}}, true
 	case evidence.Releasing:
@@ -159,10 +142,8 @@ func (c *calls) history(of Cluster) []linear.Op {
 	var all []linear.Op
 	stored := map[int]history.Version{}
 	for _, o := range c.all {
-		if o != nil {
-			all = append(all, *o)
-			stored[o.Worker] = history.Version{}
-		}
+		all = append(all, *o)
+		stored[o.Worker] = history.Version{}
 	}
 	openings := map[string]map[string]int{} // with their worker IDs, by the claim
 	for _, v := range of.History {

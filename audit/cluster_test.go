@@ -2,7 +2,6 @@ package audit
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
@@ -165,7 +164,7 @@ func (h *computer) open(worker int) {
 	}
 	continues := h.cur.opening != "" && r.holder == h.cur.opening && r.mark <= h.cur.mark && h.cur.worker == worker
 	call := h.call(evidence.Event{
-		Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues, Mark: h.cur.mark, Now: h.tick(), Latest: math.MaxInt64,
+		Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues, Mark: h.cur.mark,
 	})
 	h.w.drawn++
 	opening := fmt.Sprintf("opening%d", h.w.drawn)

@@ -3,7 +3,6 @@ package audit
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -61,9 +60,8 @@ type grant struct {
 type former struct {
 	holder *holder
 	grant
-	at     evidence.Mono // of the claim
-	until  evidence.Mono
-	goesOn bool // the holder has opened the record anew: it was not closed before
+	at    evidence.Mono // of the claim
+	until evidence.Mono
 }
 
 // grants judges the daemons' logs by Granted and Disjoint.
@@ -119,7 +117,7 @@ func (g *grants) judge(l *start) error {
 			begun = true
 		case evidence.Issued:
 			return g.run(e)
-		case evidence.Claimed, evidence.Reopened:
+		case evidence.Claimed:
 			g.claimed(e)
 		case evidence.Extended:
 			g.extended(e)
@@ -127,7 +125,7 @@ func (g *grants) judge(l *start) error {
 			if l := g.lane(assignment{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
-		case evidence.Released, evidence.Claiming, evidence.Extending, evidence.Reopening, evidence.Failed: // what was stored is in the history
+		case evidence.Released, evidence.Claiming, evidence.Extending, evidence.Failed: // what was stored is in the history
 		default:
 			return fmt.Errorf("%s: there is no event of kind %d", l.log.name, e.Kind)
 		}
@@ -183,15 +181,9 @@ func (g *grants) run(e evidence.Event) error {
 
 func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	tick := g.tickOf(r.from)
-	// Where the record was opened anew at an earlier time, the lane that goes on is above all that it
-	// is granted for since.
-	if b := l.before; b != nil && (tick <= l.floor || b.goesOn && tick > l.under.highest()) && tick <= b.ceiling && at < b.until {
+	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
-		if b.goesOn {
-			b.under.note(g, r.from)
-		} else {
-			g.recordedLate(b, l, r.from)
-		}
+		g.recordedLate(b, l, r.from)
 		return
 	}
 	from := &l.grant
@@ -230,14 +222,6 @@ func (h *held) note(g *grants, k key) {
 	if h != nil && (!h.issued || g.tickOf(k) > g.tickOf(h.high)) {
 		h.high, h.start, h.issued = k, g.start, true
 	}
-}
-
-// highest is the last tick that was ever granted under the opening; none: there was none.
-func (h *held) highest() generator.Tick {
-	if h.known == nil {
-		return none
-	}
-	return h.known.highest
 }
 
 func (h *holder) note(g *grants, k key) {
@@ -291,9 +275,6 @@ func (g *grants) claimed(e evidence.Event) {
 	}
 	if l.holder != nil {
 		l.before = &former{holder: l.holder, grant: l.grant, at: e.At, until: e.At + slow}
-		if e.Kind == evidence.Reopened {
-			l.before.until, l.before.goesOn = math.MaxInt64, true
-		}
 	}
 	if l.journal == nil {
 		before := l.grant
@@ -319,9 +300,6 @@ func (g *grants) extended(e evidence.Event) {
 		return
 	}
 	l.journal, l.read = nil, nil // a claim is flushed to the journal before it is extended
-	if l.before != nil {
-		l.before.until = min(l.before.until, e.At+slow)
-	}
 	if acknowledged && !l.closed {
 		l.ceiling = max(l.ceiling, e.Ceiling)
 	}

@@ -93,17 +93,17 @@ func (p *past) enter(last, v history.Version) {
 	if o == nil {
 		o = &opening{worker: v.Worker, found: none, highest: none, earlier: none}
 		if !last.Gone {
-			o.found, o.before = last.Found(v), last.Holder
+			o.found, o.before = last.Ceiling, last.Holder
 		}
 		p.openings[v.Holder] = o
 	} else if !o.replaced && o.worker == v.Worker {
-		o.written = append(o.written, write{last.Granted(), v.Granted()})
+		o.written = append(o.written, write{last.Ceiling, v.Ceiling})
 	}
 	if o.replaced || o.worker != v.Worker {
 		// It must not have been stored: whoever replaced the holder was not told of it.
 		p.stray = append(p.stray, v)
 		return
 	}
-	o.highest = max(o.highest, v.Granted())
-	o.left = max(v.Granted(), o.earlier)
+	o.highest = max(o.highest, v.Ceiling)
+	o.left = max(v.Ceiling, o.earlier)
 }

@@ -13,7 +13,6 @@ import (
 //   - over a change of worker ID they rise strictly as well: the tick is above all before, whichever of a daemon's lanes had them;
 //   - over a change of tenant time does not go back: the tick is at or above all before;
 //   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
-//     where it was opened anew in a gap, by as much as after a change of worker ID;
 //   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is
 //     behind as well, the span.
 type order struct {
@@ -81,9 +80,8 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 		d := o.tickOf(c.key) - tick
 		switch {
 		case c == own:
-			// Within one tick sequence numbers only rise, whatever the clock does. What is lower by
-			// more than the span is of another opening of the worker ID, where the clock is now.
-			if k <= c.key && (!now.behind || d == 0 || d > o.span && d > o.setBack(c, now)) {
+			// Within one tick sequence numbers only rise, whatever the clock does.
+			if k <= c.key && (!now.behind || d == 0 || d > o.span) {
 				return c
 			}
 		case d > 0 || d == 0 && o.rival(c.key, k):
@@ -96,7 +94,7 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 }
 
 // setBack is by how many ticks an ID may be below the highest that a connection had, after a change of
-// worker ID or of its opening; 0 if the clock was not set back.
+// worker ID; 0 if the clock was not set back.
 func (o *order) setBack(c *reached, now cell) generator.Tick {
 	allowed := o.ticks(c.high - now.low)
 	if now.behind {

@@ -202,7 +202,7 @@ func TestPlanted(t *testing.T) {
 			s.issue(0, s.of(0, tick+100, unused))
 		}, kinds{Overlap: 2, AboveCeiling: 2, LeftBelow: 1}},
 		{"recorded late, within another's ticks", func(s *stage) {
-			s.again(evidence.Claimed, slow-1)
+			s.again(slow - 1)
 			tick := s.tickOf(s.keyOf(s.end(1)[len(s.end(1))-1].Run.First))
 			s.issue(2, s.of(0, tick-1, unused+1))
 			s.issue(2, s.of(0, tick, unused+1))
@@ -223,37 +223,16 @@ func TestPlanted(t *testing.T) {
 			s.event(1, 1, evidence.Claimed).Floor -= 3
 			s.issue(1, s.of(0, s.released(), unused))
 		}, kinds{LowFloor: 1, BelowFloor: 1, Overlap: 1}},
-		{"claimed again, and the slots of before", func(s *stage) { s.again(evidence.Claimed, slow) }, kinds{BelowFloor: 1, AboveCeiling: 1, Overlap: 1}},
-		{"claimed again, and recorded late", func(s *stage) { s.again(evidence.Claimed, slow-1) }, kinds{}},
+		{"claimed again, and the slots of before", func(s *stage) { s.again(slow) }, kinds{BelowFloor: 1, AboveCeiling: 1, Overlap: 1}},
+		{"claimed again, and recorded late", func(s *stage) { s.again(slow - 1) }, kinds{}},
 		{"claimed again, recorded late, and asked for before that", func(s *stage) {
-			s.again(evidence.Claimed, 1)
+			s.again(1)
 			s.receivedLate(0)
 		}, kinds{}},
 		{"claimed again, recorded at once, and asked for after that", func(s *stage) {
-			s.again(evidence.Claimed, 1)
+			s.again(1)
 			s.receivedLate(1)
 		}, kinds{BelowFloor: 1}},
-		{"opened anew by its holder, whose lane goes on", func(s *stage) { s.again(evidence.Reopened, 100*slow) }, kinds{}},
-		{"opened anew by its holder, whose lane goes on, and asked for after that", func(s *stage) {
-			s.again(evidence.Reopened, 1)
-			s.receivedLate(1)
-		}, kinds{}},
-		{"opened anew by its holder, whose lane goes on beyond its grant", func(s *stage) {
-			s.again(evidence.Reopened, slow)
-			s.issue(1, s.of(0, s.records[0].ceiling+1, unused))
-		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
-		{"opened anew by its holder, extended, and the slots of before", func(s *stage) {
-			s.again(evidence.Reopened, 0)
-			s.records[0].ceiling += 10
-			s.store(0)
-			s.record(1, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: "again", Ceiling: s.records[0].ceiling})
-			_, tick := s.newest(1)
-			s.record(1, evidence.Event{At: s.now + slow, Kind: evidence.Issued, Run: s.of(0, tick, 3001)})
-		}, kinds{BelowFloor: 1, Overlap: 1}},
-		{"opened anew at an earlier time, and the lane before goes on", func(s *stage) { s.openedBehind(0, 100*slow, 0) }, kinds{}},
-		{"opened anew at an earlier time, and the lane before goes on beyond its grant", func(s *stage) { s.openedBehind(0, 100*slow, 1) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
-		{"opened anew at an earlier time, extended, and the lane before recorded late", func(s *stage) { s.openedBehind(1, slow-1, 0) }, kinds{}},
-		{"opened anew at an earlier time, extended, and the lane before goes on", func(s *stage) { s.openedBehind(2, slow, 0) }, kinds{AboveCeiling: 1, LeftBelow: 1, Overlap: 1}},
 
 		{"claimed anew, killed, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1), 0)) }, kinds{}},
 		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -142,44 +141,15 @@ func (s *stage) released() generator.Tick { return s.event(0, 0, evidence.Releas
 
 // again has host-2 claim worker ID 0 anew in one start, and record an ID of the lane before when
 // some time has passed.
-func (s *stage) again(how evidence.Kind, after evidence.Mono) {
+func (s *stage) again(after evidence.Mono) {
 	h := s.hosts[1]
 	_, tick := s.newest(1)
-	claim := evidence.Event{At: s.now, Kind: how, Worker: 0, Opening: "again", Floor: s.records[0].ceiling}
+	claim := evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 0, Opening: "again", Floor: s.records[0].ceiling}
 	s.records[0].holder = claim.Opening
 	s.store(0)
 	s.record(1, claim)
 	s.record(1, evidence.Event{At: s.now + after, Kind: evidence.Issued, Run: s.of(0, tick, 3000)})
 	h.crash()
-}
-
-// openedBehind has host-2 open worker ID 0's record anew in a gap far below, extend it there some times, and
-// record an ID of the lane before when some time has passed: the newest of its ticks, or one that is
-// so far above its grant.
-func (s *stage) openedBehind(extended int, after evidence.Mono, above generator.Tick) {
-	const from, to = 5, 20
-	_, tick := s.newest(1)
-	if above > 0 {
-		tick = s.records[0].ceiling + above
-	}
-	v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 })]
-	v.Ceiling, v.Mark, v.Holder = s.records[0].ceiling, s.records[0].mark, s.records[0].holder
-	v.Gaps[0] = history.Gap{From: from, To: to}
-	store := func() {
-		v.Order = int64(10 * (len(s.stored) + 1))
-		s.stored = append(s.stored, v)
-	}
-	store()
-	v.Holder, v.Until = "back", to
-	store()
-	s.record(1, evidence.Event{At: s.now, Kind: evidence.Reopened, Worker: 0, Opening: v.Holder, Floor: from})
-	for range extended {
-		v.Gaps[0].From += 2
-		store()
-		s.record(1, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: v.Holder, Ceiling: v.Gaps[0].From})
-	}
-	s.record(1, evidence.Event{At: s.now + after, Kind: evidence.Issued, Run: s.of(0, tick, 3000)})
-	s.hosts[1].crash()
 }
 
 // receivedLate has a client receive what again recorded; it asked so long after the claim.

@@ -159,12 +159,10 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 // ticks are those that the kind names.
 func (e *Event) ticks() []*generator.Tick {
 	switch e.Kind {
-	case Claimed, Reopened:
-		return []*generator.Tick{&e.Floor, &e.Until}
+	case Claimed:
+		return []*generator.Tick{&e.Floor}
 	case Claiming:
-		return []*generator.Tick{&e.Mark, &e.Now, &e.Latest}
-	case Reopening:
-		return []*generator.Tick{&e.Now, &e.Latest}
+		return []*generator.Tick{&e.Mark}
 	case Extending:
 		return []*generator.Tick{&e.Ceiling, &e.Issued, &e.Mark}
 	case Extended:

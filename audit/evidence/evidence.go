@@ -27,7 +27,7 @@ const (
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
 	Issued
-	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Continues, Floor, Until.
+	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Continues, Floor.
 	// It is written before the daemon sees the claim.
 	Claimed
 	// Extended is a ceiling that the coordinator acknowledged: Call, Worker, Opening, Ceiling. It
@@ -38,18 +38,11 @@ const (
 	Releasing
 	// Released is what the coordinator answered to that with success: Call, Worker, Opening, Last.
 	Released
-	// Reopened is an opening that the holder has made of what it holds, whose lane goes on until the
-	// journal has the new one: Call, Worker, Opening, Floor, Until. It is written before the daemon
-	// sees the claim.
-	Reopened
 	// Claiming is written before the opening of a record is sent: Call, Worker, Opening and Mark of
-	// the coord.Request, Continues, Now, Latest.
+	// the coord.Request, Continues.
 	Claiming
 	// Extending is written before an extension is sent: Call, Worker, Opening, Ceiling, Issued, Mark.
 	Extending
-	// Reopening is written before a record is opened anew: Call, Worker, Opening that the claim has
-	// so far, Now, Latest.
-	Reopening
 	// Failed is the end of a call without success: Call, Worker, Opening as the call began, Ending.
 	// A call whose end is not written may have been done as well.
 	Failed
@@ -65,8 +58,6 @@ const (
 	Unclear Ending = iota
 	// Denied: what was to be written is another's: coord.ErrLost, or coord.ErrRaced of an opening.
 	Denied
-	// Void: nothing was to be written.
-	Void
 	endings
 )
 
@@ -87,13 +78,10 @@ type Event struct {
 	Opening   string
 	Continues bool
 	Floor     generator.Tick
-	Until     generator.Tick // of an opening in a gap, its end
 	Ceiling   generator.Tick
 	Issued    generator.Tick // that is published as issued
 	Mark      generator.Tick // of the journal
 	Last      generator.Tick
-	Now       generator.Tick // the time of whoever opens a record
-	Latest    generator.Tick // the highest floor that it is willing to wait for
 	Ending    Ending
 }
 

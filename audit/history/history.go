@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,47 +27,9 @@ type Version struct {
 	Issued  generator.Tick `json:"issued"`
 	Holder  string         `json:"holder,omitempty"` // the opening
 	Claim   string         `json:"claim,omitempty"`  // the claim node that it was opened with
-	// Gaps are granted to nobody although the ceiling is above them, in order; the last are empty.
-	Gaps [MaxGaps]Gap `json:"gaps,omitzero"`
-	// Until is the end of the gap that the opening is in; 0: it is above the ceiling.
-	Until generator.Tick `json:"until,omitempty"`
 	// Gone is set on the version that says that the record was deleted: then only Order and Worker
 	// are set.
 	Gone bool `json:"gone,omitempty"`
-}
-
-// Gap is a range of ticks, above From and up to To.
-type Gap struct {
-	From generator.Tick `json:"from"`
-	To   generator.Tick `json:"to"`
-}
-
-// MaxGaps is how many gaps a record has at most.
-const MaxGaps = 4
-
-// Granted is how far the opening is granted, where it is.
-func (v Version) Granted() generator.Tick { return v.grantedUpTo(v.Until) }
-
-// Found is how far all was granted where the next version has its opening, before that.
-func (v Version) Found(next Version) generator.Tick { return v.grantedUpTo(next.Until) }
-
-// grantedUpTo is the beginning of the gap that ends at until, or until if there is none; of what is
-// above the ceiling if until is 0.
-func (v Version) grantedUpTo(until generator.Tick) generator.Tick {
-	if until == 0 {
-		return v.Ceiling
-	}
-	for _, g := range v.Gaps {
-		if g.To == until {
-			return g.From
-		}
-	}
-	return until
-}
-
-// Free reports whether the tick is granted to nobody.
-func (v Version) Free(tick generator.Tick) bool {
-	return tick > v.Ceiling || slices.ContainsFunc(v.Gaps[:], func(g Gap) bool { return tick > g.From && tick <= g.To })
 }
 
 // check says what no version can be.
@@ -86,18 +47,6 @@ func (v Version) check() error {
 		return errors.New("a tick is negative")
 	case v.Holder == "":
 		return errors.New("it has no holder")
-	case v.Until < 0 || v.Until > v.Ceiling:
-		return errors.New("its opening is in no gap below the ceiling")
-	}
-	end := generator.Tick(0)
-	for i, g := range v.Gaps {
-		if g == (Gap{}) && !slices.ContainsFunc(v.Gaps[i:], func(g Gap) bool { return g != Gap{} }) {
-			break
-		}
-		if g.From < end || g.To <= g.From || g.To > v.Ceiling {
-			return errors.New("its gaps are not apart and in order below the ceiling")
-		}
-		end = g.To
 	}
 	return nil
 }
@@ -107,16 +56,11 @@ func version(order int64, worker int, value []byte) (Version, error) {
 	var stored struct {
 		Ceiling, Mark, Issued *generator.Tick
 		Holder, Claim         string
-		Gaps                  []Gap
-		Until                 generator.Tick
 	}
 	d := json.NewDecoder(bytes.NewReader(value))
 	err := d.Decode(&stored)
 	if err == nil && (stored.Ceiling == nil || stored.Mark == nil || stored.Issued == nil) {
 		err = errors.New("ceiling, mark or issued is missing")
-	}
-	if err == nil && len(stored.Gaps) > MaxGaps {
-		err = fmt.Errorf("it has %d gaps, more than %d", len(stored.Gaps), MaxGaps)
 	}
 	if _, more := d.Token(); err == nil && !errors.Is(more, io.EOF) {
 		err = errors.New("something follows the JSON")
@@ -126,9 +70,8 @@ func version(order int64, worker int, value []byte) (Version, error) {
 	}
 	v := Version{
 		Order: order, Worker: worker, Holder: stored.Holder, Claim: stored.Claim,
-		Ceiling: *stored.Ceiling, Mark: *stored.Mark, Issued: *stored.Issued, Until: stored.Until,
+		Ceiling: *stored.Ceiling, Mark: *stored.Mark, Issued: *stored.Issued,
 	}
-	copy(v.Gaps[:], stored.Gaps)
 	return v, v.check()
 }
 

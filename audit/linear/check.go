@@ -65,7 +65,7 @@ func Check(all []Op, timeout time.Duration) []Verdict {
 func of(all []Op, worker int) []Op {
 	known := map[string]bool{"": true}
 	for _, o := range all {
-		if (o.Kind == Open || o.Kind == Reopen) && o.Outcome == Done {
+		if o.Kind == Open && o.Outcome == Done {
 			known[o.Opening] = true
 		}
 	}
@@ -78,7 +78,7 @@ func of(all []Op, worker int) []Op {
 			o.Found.Holder = Unseen
 		}
 		one = append(one, o)
-		if (o.Kind == Release || o.Kind == Reopen) && o.Outcome == Lost {
+		if o.Kind == Release && o.Outcome == Lost {
 			// It tries again by itself, and the first try may have been stored.
 			o.Outcome, o.By = Unknown, o.Return
 			one = append(one, o)
@@ -155,9 +155,9 @@ func latest(one []Op, i int) int64 {
 		case o.Kind == Raise:
 			bounds = x.Kind == Raise && x.Call >= from
 		case x.Kind == End:
-			bounds = x.Opening == o.writer() && x.Outcome == Done
-		case x.Kind == Open, x.Kind == Reopen, x.Kind == Extend, x.Kind == Release:
-			bounds = x.Call >= from && (x.Outcome == Done || x.writer() == o.writer())
+			bounds = x.Opening == o.Opening && x.Outcome == Done
+		case x.Kind == Open, x.Kind == Extend, x.Kind == Release:
+			bounds = x.Call >= from && (x.Outcome == Done || x.Opening == o.Opening)
 		}
 		if bounds {
 			by = min(by, x.Return)

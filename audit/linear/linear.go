@@ -7,14 +7,9 @@
 //
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
-//     What it may be granted lies in one range of ticks that nobody was granted before: above the
-//     record's ceiling and what all were raised to, or in a gap that an earlier opening left
-//     below. Its floor is where that range begins, or one tick before its own time, which leaves
-//     a gap. It continues if and only if the record's holder was Request.Opening, of the same
-//     cluster epoch, and its mark at or below Request.Mark, unless its time lies elsewhere. It has
-//     issued nothing yet, so what the record says was issued is at most its floor.
-//   - A reopening is an opening by the record's holder, whose claim stays, under the conditions of
-//     an Extend.
+//     Its floor is the record's ceiling, or what all were raised to if that is more. It continues
+//     if and only if the record's holder was Request.Opening, of the same cluster epoch, and its
+//     mark at or below Request.Mark.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
 //     since the last raise. Each mark only rises by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
@@ -50,8 +45,6 @@ type Kind uint8
 const (
 	// Open is the opening of a record, by Pending.Open.
 	Open Kind = iota
-	// Reopen is Claim.Reopen.
-	Reopen
 	// Extend is Claim.Extend.
 	Extend
 	// Release is Claim.Release.
@@ -98,28 +91,18 @@ type Op struct {
 	Opening string
 
 	// Of Open: Request.Opening and Request.Mark, and what the claim says. Of one of
-	// unknown outcome, Continues is whether it was sent as one that does, and Floor and
-	// Until mean nothing. Of Reopen, From is the opening that the claim had until then.
-	From         string
-	FromMark     generator.Tick
-	Continues    bool
-	Floor, Until generator.Tick
-	Now, Latest  generator.Tick // the caller's time, and the highest floor that it would wait for
-	Mortal       bool           // its session may end by itself
+	// unknown outcome, Continues is whether it was sent as one that does, and Floor means nothing.
+	From      string
+	FromMark  generator.Tick
+	Continues bool
+	Floor     generator.Tick
+	Mortal    bool // its session may end by itself
 
 	Progress     coord.Progress  // of Extend
 	To           generator.Tick  // of Release: the last tick; of Raise
 	ClusterEpoch string          // of Raise: one of a kind
 	Before       generator.Tick  // of Raise: Raised.From
 	Found        history.Version // of Read; the zero value: there is no record
-}
-
-// writer is the opening whose claim the operation is made with.
-func (o Op) writer() string {
-	if o.Kind == Reopen {
-		return o.From
-	}
-	return o.Opening
 }
 
 // Unseen begins the ID of an opening that nobody has been told of.
@@ -133,11 +116,9 @@ func (o Op) String() string {
 	case Open:
 		s := fmt.Sprintf("open %d as %s from %s mark %d: ", o.Worker, short(o.Opening), short(o.From), o.FromMark)
 		if o.Outcome == Done {
-			return s + fmt.Sprintf("floor %d until %d continues %v", o.Floor, o.Until, o.Continues)
+			return s + fmt.Sprintf("floor %d continues %v", o.Floor, o.Continues)
 		}
 		return s + fmt.Sprintf("%s, sent as continues %v", outcome, o.Continues)
-	case Reopen:
-		return fmt.Sprintf("reopen %d as %s by %s at %d: %s, floor %d until %d", o.Worker, short(o.Opening), short(o.From), o.Now, outcome, o.Floor, o.Until)
 	case Extend:
 		return fmt.Sprintf("extend %d by %s to %d issued %d mark %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, o.Progress.Mark, outcome)
 	case Release:
@@ -149,7 +130,7 @@ func (o Op) String() string {
 	case Raise:
 		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
 	default:
-		return fmt.Sprintf("read %d: ceiling %d gaps %v until %d issued %d mark %d holder %s",
-			o.Worker, o.Found.Ceiling, o.Found.Gaps, o.Found.Until, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
+		return fmt.Sprintf("read %d: ceiling %d issued %d mark %d holder %s",
+			o.Worker, o.Found.Ceiling, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
 	}
 }

@@ -2,7 +2,6 @@ package linear
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/flakeward/flakeward/generator"
@@ -30,10 +29,8 @@ const (
 // a value: a step never changes one.
 type record struct {
 	ceiling, issued, mark generator.Tick
-	free                  gaps           // granted to nobody, though the ceiling is above them
-	until                 generator.Tick // the end of the gap that the holder is in; 0: it is above all
-	holder                string         // the last opening; empty: there is no record
-	epoch                 string         // the one that it was opened in
+	holder                string // the last opening; empty: there is no record
+	epoch                 string // the one that it was opened in
 	hold                  hold
 	minimum               generator.Tick // what the holder's Release does not go below
 	giving                giving
@@ -45,44 +42,39 @@ type record struct {
 // mine is whether the operation's claim may still write: the claim is the holder's, is
 // there, and nobody raised all marks since.
 func (r record) mine(o Op) bool {
-	return r.holder == o.writer() && r.epoch == r.now && r.hold != gone
+	return r.holder == o.Opening && r.epoch == r.now && r.hold != gone
 }
 
 // step returns what the record may be after the operation; nothing if it cannot have
 // ended as it did.
-func (r record) step(o Op) []record {
-	next := r.after(o)
-	if o.Outcome == Unknown && !slices.Contains(next, r) {
-		next = append(next, r)
+func (r record) step(o Op) (all []record) {
+	next, ok := r.after(o)
+	if ok {
+		all = append(all, next)
 	}
-	return next
+	if o.Outcome == Unknown && (!ok || next != r) {
+		all = append(all, r)
+	}
+	return all
 }
 
-// after is what the record may be once the operation has taken place, or a lost one was found to be
-// lost; nothing if it cannot be.
-func (r record) after(o Op) []record {
-	one := func(next record, ok bool) []record {
-		if ok {
-			return []record{next}
-		}
-		return nil
-	}
+// after is the record once the operation has taken place, or a lost one was found to be lost, unless
+// it cannot be.
+func (r record) after(o Op) (next record, ok bool) {
 	switch {
 	case o.Kind == Open:
 		return r.opened(o)
 	case o.Kind != Raise && o.Kind != Read && o.Outcome == Lost:
-		return one(r.lost(o))
-	case o.Kind == Reopen:
-		return r.reopened(o)
+		return r.lost(o)
 	case o.Kind == Extend:
 		if !r.mine(o) {
-			return nil
+			return r, false
 		}
-		r = r.extended(o.Progress.Ceiling)
+		r.ceiling = max(r.ceiling, o.Progress.Ceiling)
 		r.issued = max(r.issued, o.Progress.Issued)
 		r.mark = max(r.mark, o.Progress.Mark)
 	case o.Kind == Release:
-		return one(r.givenBack(o))
+		return r.givenBack(o)
 	case o.Kind == End:
 		if r.holder == o.Opening {
 			r.hold = gone
@@ -93,78 +85,37 @@ func (r record) after(o Op) []record {
 		}
 	case o.Kind == Raise:
 		if o.Outcome == Done && o.Before != r.floor {
-			return nil
+			return r, false
 		}
 		r.floor, r.now = max(r.floor, o.To), o.ClusterEpoch
 	default:
-		return one(r, r.shows(o))
+		return r, r.shows(o)
 	}
-	return []record{r}
+	return r, true
 }
 
 // opened takes the record over.
-func (r record) opened(o Op) []record {
+func (r record) opened(o Op) (record, bool) {
 	if r.hold == firm && r.epoch == r.now {
-		return nil // somebody holds it
+		return r, false // somebody holds it
 	}
 	own := o.From != "" && r.holder == o.From && r.epoch == r.now && r.mark <= o.FromMark
-	past := r.until != 0 && o.Now >= r.until // the end of its gap
-	if o.Continues && (!own || past) || !o.Continues && own && !past && !r.leaves(o) {
-		return nil
+	if o.Continues != own {
+		return r, false
 	}
-	hold := firm
-	if o.Mortal || o.Outcome == Unknown {
-		hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later
+	r.ceiling = max(r.ceiling, r.floor)
+	if o.Outcome == Done && o.Floor != r.ceiling {
+		return r, false
 	}
-	found := r.raised()
+	r.minimum = max(r.issued, r.floor) // the grants before were the caller's own
 	if !o.Continues {
-		return found.anew(o, hold)
+		r.minimum, r.mark = r.ceiling, 0
 	}
-	if o.Outcome == Done && (o.Floor != found.granted() || o.Until != found.until) {
-		return nil
+	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, firm
+	if o.Mortal || o.Outcome == Unknown {
+		r.hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later
 	}
-	found.minimum = max(r.issued, r.floor) // the grants before were the caller's own
-	return []record{found.takenBy(o, hold)}
-}
-
-// leaves is whether whoever could continue may as well open the record elsewhere: its time is far
-// from where it was granted anything, or its mark is.
-func (r record) leaves(o Op) bool {
-	return o.Now-1-r.granted() > 1 || o.FromMark > o.Latest
-}
-
-// reopened opens the record for its holder.
-func (r record) reopened(o Op) []record {
-	if !r.mine(o) {
-		return nil
-	}
-	return r.raised().anew(o, r.hold)
-}
-
-// anew is the record opened by somebody who does not continue, wherever that may be.
-func (r record) anew(o Op, hold hold) []record {
-	var all []record
-	for _, p := range r.places(o.Now) {
-		// A reopening that was made again is of the time of one of its tries.
-		floor := o.Kind == Reopen && o.Floor > p.from && (p.until == 0 || o.Floor < p.until) || o.Floor == p.floor
-		if o.Outcome == Done && (o.Until != p.until || !floor) {
-			continue
-		}
-		if o.Outcome == Done {
-			p.floor = o.Floor
-		}
-		next := r.openedAt(p)
-		next.minimum, next.issued, next.mark = p.floor, min(r.issued, p.floor), 0
-		if next = next.takenBy(o, hold); !slices.Contains(all, next) {
-			all = append(all, next)
-		}
-	}
-	return all
-}
-
-func (r record) takenBy(o Op, hold hold) record {
-	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, hold
-	return r
+	return r, true
 }
 
 // givenBack lowers the record and frees the worker ID.
@@ -179,8 +130,7 @@ func (r record) givenBack(o Op) (record, bool) {
 	case !r.mine(o):
 		return r, false
 	}
-	r = r.lowered(to)
-	r.issued, r.mark = to, to
+	r.ceiling, r.issued, r.mark = to, to, to
 	r.hold, r.giving = gone, acknowledged
 	if o.Outcome == Unknown {
 		r.giving = stored
@@ -190,7 +140,7 @@ func (r record) givenBack(o Op) (record, bool) {
 
 // stored is whether a Release of the claim was, and nothing has happened since.
 func (r record) stored(o Op) bool {
-	return r.giving == stored && r.holder == o.writer() && r.epoch == r.now
+	return r.giving == stored && r.holder == o.Opening && r.epoch == r.now
 }
 
 // lost needs a reason, and is final.
@@ -198,7 +148,7 @@ func (r record) lost(o Op) (record, bool) {
 	if r.mine(o) && r.hold == firm || o.Kind == Release && r.stored(o) {
 		return r, false
 	}
-	if r.holder == o.writer() {
+	if r.holder == o.Opening {
 		r.hold = gone
 	}
 	return r, true
@@ -211,11 +161,11 @@ func (r record) shows(o Op) bool {
 		return found.Holder == ""
 	}
 	same := found.Holder == r.holder || found.Holder == Unseen && strings.HasPrefix(r.holder, Unseen)
-	return same && found.Ceiling == r.ceiling && found.Gaps == r.free && found.Until == r.until && found.Issued == r.issued && found.Mark == r.mark
+	return same && found.Ceiling == r.ceiling && found.Issued == r.issued && found.Mark == r.mark
 }
 
 func (r record) String() string {
 	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
-	return fmt.Sprintf("%s by %s: ceiling %d gaps %v until %d issued %d mark %d minimum %d, all raised to %d, same epoch %v",
-		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.free, r.until, r.issued, r.mark, r.minimum, r.floor, r.epoch == r.now)
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d minimum %d, all raised to %d, same epoch %v",
+		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.minimum, r.floor, r.epoch == r.now)
 }

@@ -39,21 +39,6 @@ func read(ceiling, issued, mark generator.Tick, holder string) Op {
 	return Op{Kind: Read, Found: history.Version{Ceiling: ceiling, Issued: issued, Mark: mark, Holder: holder}}
 }
 
-// leapt opens a record above all that was granted, at a time that is far above.
-func leapt(by string, floor, now generator.Tick) Op {
-	return Op{Kind: Open, Opening: by, Floor: floor, Now: now}
-}
-
-func inGap(by string, floor, until generator.Tick) Op {
-	return Op{Kind: Open, Opening: by, Floor: floor, Until: until}
-}
-
-func reopened(by, from string, floor, now generator.Tick) Op {
-	return Op{Kind: Reopen, Opening: by, From: from, Floor: floor, Now: now}
-}
-
-func found(v history.Version) Op { return Op{Kind: Read, Found: v} }
-
 func lost(o Op) Op {
 	o.Outcome = Lost
 	return o
@@ -82,9 +67,6 @@ func at(call, returned int64, o Op) Op {
 func onward(ops []Op) []Op {
 	ops = slices.Clone(ops)
 	for i := range ops {
-		if ops[i].Latest == 0 {
-			ops[i].Latest = 1 << 40
-		}
 		if ops[i].Return == 0 {
 			ops[i].Call, ops[i].Return = 10*int64(i+1), 10*int64(i+1)+5
 		}
@@ -264,51 +246,6 @@ func TestWhatIsRight(t *testing.T) {
 			name:   "a raise lowers",
 			before: []Op{raised("1", 0, 50), raised("2", 50, 20)},
 			right:  opened("a", 50), wrong: opened("a", 20),
-		}, {
-			name:   "an opening far above leaves a gap, and the next one is in it",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), extended("b", 1100), ended("b")},
-			right:  inGap("c", 100, 999), wrong: inGap("c", 50, 999),
-		}, {
-			name:   "an opening in a gap that is not there",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), extended("b", 1100), ended("b")},
-			right:  opened("c", 1100), wrong: inGap("c", 100, 1000),
-		}, {
-			name:   "an opening above its own time",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
-			right:  leapt("b", 999, 1000), wrong: leapt("b", 1001, 1000),
-		}, {
-			name:   "two in one gap",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 100, 999), extended("c", 500), ended("c")},
-			right:  inGap("d", 500, 999), wrong: inGap("d", 100, 999),
-		}, {
-			name:   "an Extend in a gap raises the ceiling",
-			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 0, 999), extended("c", 500)},
-			right:  found(history.Version{Ceiling: 999, Gaps: gaps{{From: 500, To: 999}}, Until: 999, Issued: 50, Mark: 250, Holder: "c"}),
-			wrong:  read(999, 50, 250, "c"),
-		}, {
-			name:   "a Release in a gap lowers the ceiling",
-			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), inGap("c", 0, 999), extended("c", 500), released("c", 60)},
-			right:  inGap("d", 60, 999), wrong: opened("d", 60),
-		}, {
-			name:   "a raise leaves what is free below it",
-			before: []Op{opened("a", 0), ended("a"), leapt("b", 999, 1000), ended("b"), raised("1", 0, 500)},
-			right:  inGap("c", 500, 999), wrong: inGap("c", 0, 999),
-		}, {
-			name:   "an opening of unknown outcome leaves another gap than it can",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), unknown(leapt("b", 0, 1000))},
-			right:  inGap("c", 100, 999), wrong: inGap("c", 100, 998),
-		}, {
-			name:   "a holder who has opened the record anew goes on as before",
-			before: []Op{opened("a", 0), extended("a", 100), reopened("b", "a", 999, 1000)},
-			right:  extended("b", 1100), wrong: extended("a", 200),
-		}, {
-			name:   "one who is not the holder opens the record anew",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100)},
-			right:  lost(reopened("c", "a", 999, 1000)), wrong: reopened("c", "a", 999, 1000),
-		}, {
-			name:   "a record opened anew is granted from before its floor",
-			before: []Op{opened("a", 0), extended("a", 100), reopened("b", "a", 999, 1000), extended("b", 1100), ended("a"), ended("b")},
-			right:  opened("c", 1100), wrong: opened("c", 999),
 		}, {
 			name:   "an effect before its call",
 			before: []Op{opened("a", 0), at(3, 9, extended("a", 100))},

@@ -128,7 +128,7 @@ type pending struct {
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	r := p.request
 	c, err := p.calls.begin(evidence.Event{
-		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark, Latest: r.Latest,
+		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark,
 	})
 	if err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		return evidence.Event{Kind: evidence.Failed, Lane: 2, Call: call, Worker: 5, Opening: "opening", Ending: how}
 	}
 	want := []evidence.Event{
-		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3, Latest: 6},
+		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3},
 		{Kind: evidence.Claimed, Lane: 2, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
 		numbered(2, extending),
 		{Kind: evidence.Extended, Lane: 2, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},

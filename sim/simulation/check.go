@@ -14,19 +14,12 @@ type place struct {
 	worker  int
 }
 
-// interval is one of a worker ID's ticks, by its end: grants of one say nothing of another.
-type interval struct {
-	place
-	until generator.Tick
-}
-
 // laneOf is what a lane has issued.
 type laneOf struct {
 	place           place
 	book            *ledger
 	slot            *slot
-	until           generator.Tick // where what can be granted to it ends; 0: nowhere
-	opening         string         // the record's holder when it was put to use
+	opening         string // the record's holder when it was put to use
 	used            bool
 	issuedElsewhere generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
 	first, last     generator.Tick
@@ -56,8 +49,7 @@ func (p *proc) use(by *lanePart, lane *generator.Lane) {
 		p.sim.books[at] = book
 	}
 	p.slot.part(p.sim, lane.Worker())
-	held := by.holder.Holding()
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: held.Opening}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to
@@ -92,7 +84,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	book.ticks[t] = len(book.all)
 	book.all = append(book.all, numbers{from, to, l, newest})
 	// 2: within what was granted, and what is in the journal.
-	if acked := p.slot.acked[interval{l.place, l.until}]; t > acked {
+	if acked := p.slot.acked[l.place]; t > acked {
 		sim.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
 		return
 	}

@@ -36,7 +36,7 @@ func (sim *Simulation) copies() {
 			sim.hostOf(len(sim.hosts))
 		}
 		of := sim.slots[c.Of]
-		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[interval]generator.Tick{}, idle: true}
+		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
 		if !c.Named {
 			s.hostName = fmt.Sprintf("h%d", c.Host)
 		}

@@ -96,7 +96,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 
 // moved notes that no journal of a daemon lies where it was written any more.
 func (s *slot) moved() {
-	s.lost, s.acked = true, map[interval]generator.Tick{}
+	s.lost, s.acked = true, map[place]generator.Tick{}
 	clear(s.inPlace)
 }
 
@@ -119,7 +119,7 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 		}
 		e := c.Lanes[len(c.Lanes)-1]
 		r := sim.record.of(sim.tree.Record(e.Worker))
-		granted := r.version(0, 0).Granted()
+		granted := r.Ceiling
 		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
 		released = released && e.Ceiling > granted     // as it is, the journal has no grant
 		if older := e.Mark < max(r.Mark, sim.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {

@@ -53,7 +53,7 @@ type slot struct {
 	accept       string       // the cluster that the next start accepts
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent
-	acked        map[interval]generator.Tick
+	acked        map[place]generator.Tick
 	issued       scheduler.Time // when it did last; 0: never
 	// sheltered is set while nothing may come between the daemon and the coordinator, as its
 	// journal is the old copy that has these lanes.

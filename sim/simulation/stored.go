@@ -18,15 +18,11 @@ type stored struct {
 	Holder  string         `json:"holder"`
 	Claim   string         `json:"claim"`
 	Epoch   string         `json:"era"`
-	Gaps    []history.Gap  `json:"gaps"`
-	Until   generator.Tick `json:"until"`
 }
 
 // version is the record as the audit has it.
 func (r stored) version(order int64, worker int) history.Version {
-	v := history.Version{Order: order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim, Until: r.Until}
-	copy(v.Gaps[:], r.Gaps)
-	return v
+	return history.Version{Order: order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim}
 }
 
 func recordOf(value []byte) (r stored) {
@@ -90,8 +86,8 @@ func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Wr
 		found = sim.record.of(done.Record.Value)
 	}
 	if found.Holder == mine.Holder {
-		at := interval{place{sim.cluster.of(layout.Value), write.Node.Worker}, found.Until}
-		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.version(0, 0).Granted())
+		at := place{sim.cluster.of(layout.Value), write.Node.Worker}
+		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.Ceiling)
 	}
 	return done, err
 }

@@ -41,13 +41,11 @@ func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
 			sim.violate(by, "worker ID %d: an opening goes on from one of before the marks were raised, with its mark %d", worker, r.Mark)
 		}
 		if last.slot == nil || last.slot != by || last.raised != t.raised || by.lost {
-			t.floors[r.Holder] = max(t.records[worker].Found(now), t.raised)
-		} else if was := t.records[worker]; was.Until != now.Until {
-			t.floors[r.Holder] = max(was.Found(now), t.raised) // it goes on from nothing that it had
+			t.floors[r.Holder] = max(t.records[worker].Ceiling, t.raised)
 		}
 		t.opened[worker] = opening{r.Holder, by, t.raised}
 	}
-	if before := t.records[worker]; sim.conditions.early > 0 && last.holder == r.Holder && before.Granted() > now.Granted() {
+	if before := t.records[worker]; sim.conditions.early > 0 && last.holder == r.Holder && before.Ceiling > now.Ceiling {
 		// A call from before the restore, given up since, may land now, on the record that is as
 		// old as it is. What its daemon has been granted meanwhile it goes on to use: the marks are
 		// raised beyond that.
@@ -67,8 +65,8 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 	if l.place.cluster != t.cluster {
 		return
 	}
-	if r := t.records[worker]; r.Free(tick) {
-		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d, and what it has not granted below is %v", worker, tick, r.Ceiling, r.Gaps)
+	if r := t.records[worker]; tick > r.Ceiling {
+		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, r.Ceiling)
 	}
 	if floor, ok := t.floors[l.opening]; ok && tick <= floor {
 		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
