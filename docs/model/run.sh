@@ -17,7 +17,6 @@ one="WORKERS=1 TICKS=2 OTHER=0"
 two="WORKERS=2 TICKS=2 OTHER=0"
 tick="WORKERS=1 TICKS=1 OTHER=0"
 few="CRASHES=1 LOSSES=1 EXPIRIES=1"
-gaps="GAPS TICKS=3 REDUCED UNORDERED"
 takeover="TAKEOVER TICKS=2"
 fence="FENCE WRITES=3"
 
@@ -47,10 +46,6 @@ all   holds clones-plain dfs $tick CLONES LOSSES=0
 quick holds clones-now dfs $tick CLONES NOW LOSSES=0
 all   holds clones-now-two dfs WORKERS=2 TICKS=1 OTHER=0 CLONES NOW LOSSES=0 REDUCED
 all   holds clones-now-looks dfs $tick CLONES NOW LOOKS LOSSES=0
-all   holds gaps dfs GAPS TICKS=6 REDUCED
-all   holds gaps-three dfs GAPS TICKS=6 KEPT=3 REDUCED
-all   holds gaps-plain dfs GAPS TICKS=3
-quick holds gaps-small dfs GAPS TICKS=4 REDUCED
 quick holds slots dfs SLOTS TICKS=3
 quick holds takeovers-small dfs TAKEOVER TICKS=2
 all   holds takeovers dfs TAKEOVER TICKS=3
@@ -102,11 +97,6 @@ quick holds CLONE_ENDS_SESSION dfs $tick LOSSES=0 CLONES NOW
 all   duplicate CLONE_UNSHOWN bfs $tick LOSSES=0 CLONES NOW
 all   duplicate RAISE_NO_CAP bfs $one LOSSES=0 RESTORES CAPS
 all   duplicate CAP_UNJOURNALED bfs $one LOSSES=0 RESTORES CAPS
-quick duplicate NO_GAP_END bfs $gaps
-quick duplicate GAP_NOT_MOVED bfs $gaps
-quick duplicate LEAP_BY_LANE bfs $gaps
-quick duplicate END_FORGOTTEN bfs $gaps
-quick duplicate RELEASE_SWALLOWS bfs $gaps
 quick duplicate BEGIN_ANEW bfs SLOTS
 quick duplicate BEGIN_STORED bfs SLOTS
 quick duplicate LOOKS_ONCE bfs SLOTS
@@ -139,9 +129,9 @@ all   duplicate STAYS bfs $fence WIPES SHORT
 END
 }
 
-# model DEFINITION... names the file: gaps.pml with GAPS, slot.pml with SLOTS, takeover.pml with TAKEOVER, fence.pml with FENCE, flakeward.pml else.
+# model DEFINITION... names the file: slot.pml with SLOTS, takeover.pml with TAKEOVER, fence.pml with FENCE, flakeward.pml else.
 model() {
-  case " $* " in *" GAPS "*) echo gaps.pml ;; *" SLOTS "*) echo slot.pml ;; *" TAKEOVER "*) echo takeover.pml ;; *" FENCE "*) echo fence.pml ;; *) echo flakeward.pml ;; esac
+  case " $* " in *" SLOTS "*) echo slot.pml ;; *" TAKEOVER "*) echo takeover.pml ;; *" FENCE "*) echo fence.pml ;; *) echo flakeward.pml ;; esac
 }
 
 # build HOW DEFINITION... makes ./pan of the model with the definitions.
