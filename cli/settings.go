@@ -125,9 +125,7 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "limit the IDs of each user (UID) to this `RATE`: 100000/s, or 100000/s+20000 with that burst"},
 
 		&urfave.GenericFlag{Name: "forward-hold", Value: (*duration)(&c.Time.ForwardHold), Category: "Clock",
-			Usage: "accept a clock that stepped forward by more than a second in sum after this `DURATION` if there is no other time source to compare with"},
-		&urfave.GenericFlag{Name: "max-skew", Value: (*duration)(&c.Time.MaxSkew), Category: "Clock",
-			Usage: "limit how far the clock may be ahead of most of the coordinator's servers at a start to this `DURATION`"},
+			Usage: "follow a clock that stepped forward by more than a second in sum after this `DURATION` if the cluster has no member on another host, and the kernel does not call the clock synchronised"},
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &c.Time.Trust, Value: c.Time.Trust, Category: "Clock",
 			Usage: "follow the system's clock in any case; a wrong clock then makes IDs with a wrong time"},
 

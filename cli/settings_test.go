@@ -66,7 +66,7 @@ var others = map[string]string{
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
 	"layout": "twitter", "datacenter": "3", "lanes": "4", "worker-range": "0-15", "above-id": "90071992547409910", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
 	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",
-	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "max-skew": "21s", "trust-clock": "true",
+	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
 
 // base returns flags with which any setting is valid alone: a layout with a datacenter

@@ -14,8 +14,9 @@ type Kernel interface {
 	// machine's boot; 0 if there is no such clock.
 	Boot() int64
 
-	// WasSet reports whether somebody has set the wall clock since the last call.
-	WasSet() bool
+	// BootID names the machine's boot: it is the same for all processes of a machine until it boots
+	// again; empty if that is not known.
+	BootID() string
 
 	// Synchronised reports whether the kernel calls the wall clock synchronised, and the kernel's
 	// bound on its error.
@@ -31,9 +32,9 @@ const Tolerance = 25 * time.Millisecond
 // is 500 ppm, adjtimex(2).
 const slewing = 2000
 
-// sameStep is how far apart a step and the kernel's report of one may be seen for the two to count as
-// one. It spans several observations.
-const sameStep = time.Second
+// leastSleep is what counts as a suspension of the machine. It is above the 8 ms by which the two
+// clocks of one reading were seen to differ under load.
+const leastSleep = 100 * time.Millisecond
 
 // Known is a Clock whose wall part is known time: the wall clock of the clock below it as long as
 // that is not ahead of the monotonic one by more than may be believed, and otherwise what it was
@@ -58,7 +59,6 @@ type Known struct {
 	previous  int64      // the offset at the last observation
 	observed  Mono       // when that was
 	asleep    int64      // how long the machine has been suspended since its boot, in nanoseconds
-	set       Mono       // when the kernel reported a step last; 0: never
 	behind    Mono       // since when the offset has been below the confirmed one; 0: it is not
 	held      Hold       // zero if the wall clock is believed
 	holds     uint64     // how many there were
@@ -71,7 +71,6 @@ type Hold struct {
 	Offset     int64         // its reading less the monotonic clock's of the same moment
 	From       int64         // known time when that was seen; nanoseconds since 1970
 	Since      Mono          // when it was seen
-	Reported   bool          // the kernel reported a step at that time
 	Conclusion Conclusion    // what was concluded last
 
 	number uint64 // of this hold, from 1: by it Conclude tells it from a later one
@@ -159,7 +158,7 @@ func (k *Known) suspended() int64 {
 // has mu.
 func (k *Known) resumed() (suspended time.Duration) {
 	asleep := k.suspended() - k.asleep
-	if asleep < int64(leastSkew) { // the two clocks are not read at the same moment
+	if asleep < int64(leastSleep) { // the two clocks are not read at the same moment
 		return 0
 	}
 	k.asleep += asleep
@@ -195,10 +194,6 @@ func (k *Known) Observe() (o Observation) {
 	if offsetOf(r) > k.limit.Load() {
 		r = k.clock.Now()
 	}
-	if k.kernel != nil && k.kernel.WasSet() {
-		k.set = max(r.Mono, 1)
-		k.held.Reported = k.held.Reported || k.held.Ahead > 0 && r.Mono.Sub(k.held.Since) <= sameStep
-	}
 	offset, last := offsetOf(r), k.previous
 	if step := time.Duration(since(offset, last)); step > Tolerance || step < -Tolerance {
 		o.Step = step
@@ -230,7 +225,6 @@ func (k *Known) hold(r Reading, offset int64) (news bool) {
 		k.holds++
 		k.held = Hold{
 			number: k.holds, first: offset, From: k.offset.Load() + int64(r.Mono), Since: r.Mono,
-			Reported:   k.set > 0 && r.Mono.Sub(k.set) <= sameStep,
 			Conclusion: k.held.Conclusion, // until there is one of this hold
 		}
 		k.holding.Store(true)
@@ -272,7 +266,7 @@ func (k *Known) Conclude(h Hold, c Conclusion) (done bool) {
 	if k.held.Ahead == 0 || k.held.number != h.number {
 		return false
 	}
-	if k.held.Conclusion = c; c.Verdict == Followed {
+	if k.held.Conclusion = c; c.Followed {
 		k.anchor(k.held.Offset)
 	}
 	return true
@@ -281,8 +275,9 @@ func (k *Known) Conclude(h Hold, c Conclusion) (done bool) {
 // Shown is what the clock below shows, believed or not.
 func (k *Known) Shown() Reading { return k.clock.Now() }
 
-// Confirm takes the wall clock for right as it was shown: somebody has confirmed it. What it has
-// stepped since, nobody has.
+// Confirm has known time go on from a reading: the wall clock as it was Shown, or a time that is
+// known to be right at the same moment. What the wall clock is ahead of that, or has stepped since, is
+// held.
 func (k *Known) Confirm(shown Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -344,4 +339,12 @@ func (k *Known) Synchronised() (maxError time.Duration, ok bool) {
 		return 0, false
 	}
 	return k.kernel.Synchronised()
+}
+
+// BootID is Kernel.BootID; empty without a kernel.
+func (k *Known) BootID() string {
+	if k.kernel == nil {
+		return ""
+	}
+	return k.kernel.BootID()
 }

@@ -8,13 +8,13 @@ import "time"
 type SystemKernel struct{}
 
 // Boot knows no such clock.
-func (*SystemKernel) Boot() int64 { return 0 }
+func (SystemKernel) Boot() int64 { return 0 }
 
-// WasSet knows of no step.
-func (*SystemKernel) WasSet() bool { return false }
+// BootID is not known.
+func (SystemKernel) BootID() string { return "" }
 
 // Synchronised is not known.
-func (*SystemKernel) Synchronised() (time.Duration, bool) { return 0, false }
+func (SystemKernel) Synchronised() (time.Duration, bool) { return 0, false }
 
 // pause waits about d on the monotonic clock; it may return early.
 func pause(d time.Duration) {

@@ -27,7 +27,7 @@ import (
 // ErrOtherCluster, also while there is no cluster record, and writes nothing there.
 // That is final: every later call answers so too, except that a claim which was lost
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
-// to an earlier state, its calls answer *RestoredError from then on, except for Look and Clocks.
+// to an earlier state, its calls answer *RestoredError from then on, except for Look.
 type Coordinator interface {
 	// Join makes the cluster's cluster record if there is none and compares it
 	// otherwise, as Layout.Fits does. Join is called before
@@ -54,14 +54,6 @@ type Coordinator interface {
 	// Members returns the live claims that own a worker ID, with their records,
 	// in the order of their worker IDs, as of one moment.
 	Members(ctx context.Context) ([]Member, error)
-
-	// Clocks asks the coordinator's servers on other machines what time it is, side by side,
-	// within about a second. It returns an entry for each of them that there is to ask, also if
-	// that did not answer, so that its caller knows what a majority is; where there is none, as
-	// with an embedded server, it returns no entry and no error. A server at an address of this
-	// machine has this machine's clock, and is not asked. Nothing is changed that any other
-	// call reads.
-	Clocks(ctx context.Context) ([]ServerClock, error)
 
 	// Close ends the session, which frees every claim of this coordinator
 	// without lowering a record, and waits for all that it started. It does nothing
@@ -227,6 +219,9 @@ type Identity struct {
 	Incarnation string
 	// Version is the daemon's version.
 	Version string
+	// Boot names the boot of the daemon's machine: members with the same one go by one clock.
+	// Empty if it is not known.
+	Boot string
 }
 
 // Request says which worker ID is wanted, and what the caller could continue
@@ -304,11 +299,12 @@ type Hold struct {
 // Member is a live claim with its record.
 type Member struct {
 	Worker int
-	// Host, PID, Incarnation and Version are the claimant's Identity.
+	// Host, PID, Incarnation, Version and Boot are the claimant's Identity.
 	Host        string
 	PID         int
 	Incarnation string
 	Version     string
+	Boot        string
 	// Claim is the name of the claim node.
 	Claim string
 	// Since is when the claim was made, by the claimant's clock; zero if unknown.

@@ -3,10 +3,8 @@ package daemon_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,9 +17,7 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/internal/isolated"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/need"
 )
 
 // refused asks until a request is refused with a code.
@@ -317,58 +313,6 @@ func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 	if strings.Contains(r.log.String(), "bring the coordinator back") {
 		t.Errorf("the log blames the coordinator:\n%s", r.log)
 	}
-}
-
-// The clock of a start is ahead of servers at addresses that are none of this machine's.
-func TestAStartWhoseClockIsAheadIsSeen(t *testing.T) {
-	ip := need.Program(t, "ip", "apt-get install iproute2")
-	need.Etcd(t, etcdtest.Newest)
-	if isolated.Test(t, syscall.CLONE_NEWNET) {
-		return
-	}
-	for _, args := range []string{"link set up dev lo", "route add local 192.0.2.0/24 dev lo"} {
-		if out, err := exec.Command(ip, strings.Fields(args)...).CombinedOutput(); err != nil {
-			t.Fatalf("ip %s: %v %s", args, err, out)
-		}
-	}
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	var servers []string
-	for _, at := range []string{"192.0.2.1:0", "192.0.2.2:0"} {
-		servers = append(servers, passedOn(t, at, etcd.Endpoint(0)))
-	}
-	clock := &stepping{}
-	clock.by.Store(int64(time.Hour))
-	c := config(dir(t))
-	c.Clock, c.Cluster.Coord = clock, "etcd://"+strings.Join(servers, ",")+"/x"
-	r := launch(t, c)
-	r.untilServed()
-	r.tells("clock-not-ready", condition.ClockNotReady.Do(), false) // the line is the start's own
-	clock.by.Store(0)
-	r.UntilReady()
-	r.next()
-}
-
-// passedOn listens on an address, and passes connections on to another, byte by byte.
-func passedOn(t *testing.T, at, to string) string {
-	t.Helper()
-	l := must.Get(net.Listen("tcp", at))(t)
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", to)
-			if err != nil {
-				_ = from.Close()
-				continue
-			}
-			go func() { _, _ = io.Copy(server, from); _ = server.Close() }()
-			go func() { _, _ = io.Copy(from, server); _ = from.Close() }()
-		}
-	}()
-	return l.Addr().String()
 }
 
 // What is asked for is more than there is, at once, in a tick, and by the user's rate.

@@ -103,7 +103,7 @@ func New(c Config) (*Daemon, error) {
 		return nil, err
 	}
 	if c.Clock == nil {
-		c.Clock, c.Kernel = clockguard.System{}, &clockguard.SystemKernel{}
+		c.Clock, c.Kernel = clockguard.System{}, clockguard.SystemKernel{}
 	}
 	clock := clockguard.NewKnown(c.Clock, c.Kernel, c.Time)
 	c.Log = logging.Trusted(c.Log, func() (time.Time, bool) {
@@ -160,9 +160,6 @@ func (d *Daemon) incarnate() {
 // and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
 // impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
-	if k, ok := d.config.Kernel.(interface{ Close() }); ok {
-		defer k.Close()
-	}
 	if err := d.awaitEpoch(ctx); err != nil {
 		return err
 	}

@@ -1,14 +1,12 @@
 package daemon
 
 import (
-	"errors"
 	"net/http"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
 )
 
@@ -70,8 +68,6 @@ func clockFigures(clock *clockguard.Known, all lanes, now clockguard.Reading) me
 	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: all.marksAhead(now)}
 	c.Hold, _, _ = clock.Holding()
 	c.MaxError, c.Synchronised = clock.Synchronised()
-	var ahead *lifecycle.ClockAheadError
-	c.NotReady = errors.As(all.condition(), &ahead)
 	return c
 }
 

@@ -132,9 +132,6 @@ func infoClock(f metrics.Figures) resp.Section {
 			why = hold.Conclusion.Why.Error()
 		}
 	}
-	if f.Clock.NotReady {
-		state = "not-ready"
-	}
 	return section("Clock",
 		"clock_state", state,
 		"clock_ahead_ms", hold.Ahead.Milliseconds(),
@@ -142,7 +139,6 @@ func infoClock(f metrics.Figures) resp.Section {
 		"clock_condition", why,
 		"clock_condition_code", code,
 		"clock_condition_do", do,
-		"clock_witnesses", hold.Conclusion.Said,
 		"clock_synchronised", f.Clock.Synchronised,
 		"clock_max_error_ms", f.Clock.MaxError.Milliseconds(),
 		"marks_ahead_ms", f.Clock.MarksAhead.Milliseconds(),

@@ -115,6 +115,7 @@ func (d *Daemon) Identity() coord.Identity {
 		Host:        d.config.Host,
 		PID:         os.Getpid(),
 		Incarnation: strings.ReplaceAll(*d.incarnation.Load(), "-", ""),
+		Boot:        d.clock.BootID(),
 		Version:     d.config.Version,
 	}
 }

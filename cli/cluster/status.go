@@ -6,7 +6,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -19,6 +18,9 @@ type Status struct {
 	cluster Cluster
 	now     time.Time
 }
+
+// clocksApart is how far a daemon's clock and this one may lie apart.
+const clocksApart = 10 * time.Second
 
 // The states of a member.
 const (
@@ -101,7 +103,7 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 		out.words.wait = fmt.Sprintf("all marks were raised: it issues from %s on, %s from now", Time(c.Layout.StartOf(c.Floor+1)), Span(left))
 	case m.Hold != coord.Hold{}:
 		out.State = Doubted
-	case c.Window > 0 && c.left(m.Ceiling, now) > c.Window+clockguard.DefaultMaxSkew:
+	case c.Window > 0 && c.left(m.Ceiling, now) > c.Window+clocksApart:
 		out.State = Ahead
 	}
 	if !m.Since.IsZero() {

@@ -15,8 +15,6 @@ type scripted struct {
 	look    Entry
 	looked  func() // if not nil, called when Look has read what it answers
 	history func(layout Entry) (Entry, error)
-	shown   []Shown
-	fails   error // of Clocks
 }
 
 func (s *scripted) Name() string                                { return "scripted" }

@@ -34,7 +34,7 @@ type owned struct {
 func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 	c, request := cl.c, cl.request
 	value := member{
-		Host: c.identity.Host, PID: c.identity.PID, Incarnation: c.identity.Incarnation, Version: c.identity.Version,
+		Host: c.identity.Host, PID: c.identity.PID, Incarnation: c.identity.Incarnation, Version: c.identity.Version, Boot: c.identity.Boot,
 		Since: c.clock.Now().Wall / 1e6,
 	}
 	for {

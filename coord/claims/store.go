@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 )
 
@@ -80,11 +79,6 @@ type Store interface {
 
 	// History returns the history of a worker ID, as Write stored it.
 	History(ctx context.Context, layout Entry, worker int) (Entry, error)
-
-	// Clocks asks the servers on other machines what their clocks show, side by side, and waits
-	// for ClocksTimeout at most. There is an answer for each that there is to ask, also if it
-	// did not tell. When it was asked and answered is measured by clock.
-	Clocks(ctx context.Context, layout Entry, clock clockguard.Clock) ([]Shown, error)
 
 	// Parse returns what a claim node's name tells, or false for a name that
 	// Create never gives. Created and Value are not set.

@@ -80,7 +80,7 @@ func (c *Coordinator) Members(ctx context.Context) ([]coord.Member, error) {
 			c.log.Warn("a claim's value is damaged: its member is shown without a name", "claim", owner.Name, "error", err)
 		}
 		m := coord.Member{
-			Worker: worker, Host: who.Host, PID: who.PID, Incarnation: who.Incarnation, Version: who.Version,
+			Worker: worker, Host: who.Host, PID: who.PID, Incarnation: who.Incarnation, Version: who.Version, Boot: who.Boot,
 			Claim: owner.Name, Since: since(who.Since), Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued, Mark: r.Mark, Hold: r.Hold.shown(),
 		}
 		if r.Claim == owner.Name {

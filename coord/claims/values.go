@@ -126,6 +126,7 @@ type member struct {
 	PID         int    `json:"pid"`
 	Incarnation string `json:"incarnation"`
 	Version     string `json:"version"`
+	Boot        string `json:"boot,omitempty"`
 	// Since is when the claim was made, in milliseconds since 1970 by the
 	// claimant's clock; 0 if it does not say.
 	Since int64 `json:"since,omitempty"`

@@ -39,11 +39,6 @@ type Harness struct {
 	// returns when the servers have done what they will do about it. Nil if the
 	// back-end cannot.
 	Delay func(t testing.TB, c coord.Coordinator, n int) (held <-chan struct{}, release func())
-	// Elsewhere is Open with a configuration by which no server is on this machine. The clocks
-	// of all of them are this machine's in truth. Nil if the back-end's server always is.
-	Elsewhere func(t testing.TB, identity coord.Identity) coord.Coordinator
-	// Clocks is how many servers such a coordinator asks for the time.
-	Clocks int
 	// Operator connects to the tree as people do. The harness closes what the case
 	// does not. It is a coord.Coordinator too, which Fault takes.
 	Operator func(t testing.TB) coord.Operator
@@ -51,7 +46,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{creating, joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, exporting, ranging, remembering, clocks} {
+	for _, group := range [][]testCase{creating, joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, exporting, ranging, remembering} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				c.run(&kit{TB: t, Harness: harness(t), workers: 8})
@@ -94,7 +89,7 @@ func (k *kit) start(host string) *node {
 
 func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, host string) *node {
 	k.Helper()
-	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test"}}
+	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test", Boot: "boot of " + host}}
 	n.Coordinator = open(k, n.identity)
 	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest, Range: k.ids, Above: k.above})
 	if err != nil {

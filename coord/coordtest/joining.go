@@ -99,9 +99,6 @@ func notJoined(k *kit) {
 	if _, err := c.Members(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Members: %v, want ErrNotJoined", err)
 	}
-	if _, err := c.Clocks(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Clocks: %v, want ErrNotJoined", err)
-	}
 	if _, err := c.Join(k.Context(), coord.Layout{Text: text}); err == nil {
 		k.Error("Join with no worker IDs at all succeeded")
 	}
@@ -119,9 +116,6 @@ func closed(k *kit) {
 	}
 	if _, err := n.Members(k.Context()); !errors.Is(err, coord.ErrClosed) {
 		k.Errorf("Members after Close: %v, want ErrClosed", err)
-	}
-	if _, err := n.Clocks(k.Context()); !errors.Is(err, coord.ErrClosed) {
-		k.Errorf("Clocks after Close: %v, want ErrClosed", err)
 	}
 	if _, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); !errors.Is(err, coord.ErrClosed) {
 		k.Errorf("Join after Close: %v, want ErrClosed", err)
@@ -142,7 +136,7 @@ func members(k *kit) {
 	}
 	for i, n := range []*node{a, b} {
 		want[i].Host, want[i].PID = n.identity.Host, n.identity.PID
-		want[i].Incarnation, want[i].Version = n.identity.Incarnation, n.identity.Version
+		want[i].Incarnation, want[i].Version, want[i].Boot = n.identity.Incarnation, n.identity.Version, n.identity.Boot
 	}
 	slices.SortFunc(want, func(x, y coord.Member) int { return x.Worker - y.Worker })
 	got := a.members()
@@ -167,8 +161,7 @@ func contexts(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
 	k.extend(c, coord.Progress{Ceiling: 100})
-	asking := call{"Clocks", func(ctx context.Context) error { _, err := n.Clocks(ctx); return err }}
-	for _, call := range append(callsOf(n, c), asking) {
+	for _, call := range callsOf(n, c) {
 		if err := call.run(ended()); !errors.Is(err, context.Canceled) {
 			k.Errorf("%s with a context that has ended: %v", call.name, err)
 		}

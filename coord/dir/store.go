@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
@@ -201,9 +200,4 @@ func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, 
 // History implements claims.Store.
 func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
 	return fenced(ctx, s, "read a history", layout, func(d *directory) (claims.Entry, error) { return d.entry(historyOf(worker)) })
-}
-
-// Clocks implements claims.Store. There is no server.
-func (s *store) Clocks(context.Context, claims.Entry, clockguard.Clock) ([]claims.Shown, error) {
-	return nil, nil
 }

@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"crypto/rand"
 	"fmt"
-	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -47,22 +46,6 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	return c
 }
 
-// elsewhere dials the servers, as if they were on other machines.
-func (h *harness) elsewhere(servers etcd.Servers) func(testing.TB, coord.Identity) coord.Coordinator {
-	return func(t testing.TB, identity coord.Identity) coord.Coordinator {
-		t.Helper()
-		config := h.config
-		config.Identity, config.Own = identity, nowhere
-		c := must.Get(etcd.Dial(servers, config))(t)
-		h.root = c.Root()
-		t.Cleanup(func() { _ = c.Close() })
-		return c
-	}
-}
-
-// nowhere takes no address for this machine's.
-func nowhere(netip.Addr) bool { return false }
-
 func (h *harness) revoke(t testing.TB, c coord.Coordinator) {
 	t.Helper()
 	if err := etcd.EndSession(t.Context(), c.(*etcd.Coordinator), h.client); err != nil {
@@ -100,11 +83,9 @@ func TestConformanceCluster(t *testing.T) {
 		// out.
 		config := etcd.Config{Prefix: prefix, TryTimeout: 20 * time.Second}
 		h := newHarness(client, config)
-		kit := h.kit(func(t testing.TB) {
+		return h.kit(func(t testing.TB) {
 			c.StopAll()
 			t.Cleanup(c.StartAll) // for the next case, which has a tree of its own
 		})
-		kit.Elsewhere, kit.Clocks = h.elsewhere(etcd.Servers{Endpoints: c.Endpoints()}), 3
-		return kit
 	})
 }

@@ -42,7 +42,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 		return nil, err
 	}
 	s.client.name = "etcd (" + strings.Join(servers.Endpoints, ", ") + ")"
-	s.client.user, s.client.servers, s.clocks.servers = servers.User, servers, servers
+	s.client.user, s.client.servers = servers.User, servers
 	log := s.sessions.log
 	known := newMistakes(log)
 	s.client.login = newLogin(servers)

@@ -10,7 +10,6 @@ package etcd
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/internal/machine"
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
@@ -47,9 +45,6 @@ type Config struct {
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
-	// Own reports whether an address is this machine's: a server there is not asked for the
-	// time. The machine's interfaces tell if nil.
-	Own func(netip.Addr) bool
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
@@ -88,7 +83,6 @@ type store struct {
 	client      *client
 	sessions    sessions
 	txns        transactions
-	clocks      clocks // of no servers, unless Dial was told of some
 }
 
 var _ claims.Store = (*store)(nil)
@@ -107,9 +101,6 @@ func newStore(config Config) (*store, error) {
 	if config.Prefix == "" {
 		config.Prefix = DefaultPrefix
 	}
-	if config.Own == nil {
-		config.Own = machine.Own
-	}
 	switch {
 	case config.TTL < 2*time.Second || config.TTL%time.Second != 0:
 		return nil, fmt.Errorf("etcd: the session's time to live is %v; use whole seconds, 2s or more", config.TTL)
@@ -124,7 +115,6 @@ func newStore(config Config) (*store, error) {
 		client:      c,
 		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: mutex.New()},
 		txns:        transactions{client: c, layout: keys.layout()},
-		clocks:      clocks{own: config.Own},
 	}
 	s.sessions.growth = growth{txns: &s.txns, next: manyRevisions, log: config.Log}
 	return s, nil

@@ -160,7 +160,7 @@ func (s *store) Delete(ctx context.Context, name string) error {
 }
 
 // anyVersion lets ZooKeeper check nothing. It is only for nodes whose names are one
-// of a kind, for hints, and for the clock node, which holds nothing; never for a record.
+// of a kind, and for hints; never for a record.
 const anyVersion = -1
 
 // Own implements claims.Store.

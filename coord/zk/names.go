@@ -19,7 +19,6 @@ import (
 //	hosts/<host>        the worker ID that a host's first lane had last
 //	hosts/<host>;<n>    the same of its lane n
 //	history/<id>        who held a worker ID
-//	clock               no value; set by whoever asks for the time
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers.
 type tree struct{ root string }
@@ -30,7 +29,6 @@ func (t tree) token(name string) string  { return t.path("layout/" + name) }
 func (t tree) claims() string            { return t.path("claims") }
 func (t tree) claim(name string) string  { return t.path("claims/" + name) }
 func (t tree) workers() string           { return t.path("workers") }
-func (t tree) clock() string             { return t.path("clock") }
 func (t tree) record(worker int) string  { return t.path("workers/" + pad(worker)) }
 func (t tree) history(worker int) string { return t.path("history/" + pad(worker)) }
 

@@ -39,7 +39,6 @@ const (
 	kindHost    kind = "read the host's worker ID"
 	kindPrefer  kind = "store the host's worker ID"
 	kindForget  kind = "delete the worker ID of another host"
-	kindClock   kind = "ask for the time"
 )
 
 // asOfNow marks the sync before a read of that kind.

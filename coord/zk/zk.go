@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/internal/machine"
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
@@ -71,9 +69,6 @@ type Config struct {
 	// Clock tells since when a claim is held, for people to read; clockguard.System
 	// if nil.
 	Clock clockguard.Clock
-	// Own reports whether an address is this machine's: if a server has one, the leader is not
-	// asked for the time, for it may be that server. The machine's interfaces tell if nil.
-	Own func(netip.Addr) bool
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
 }
@@ -103,7 +98,6 @@ type store struct {
 	tree
 	client *client
 	fences fences
-	leader // tells the time
 }
 
 // newStore checks and completes the configuration.
@@ -116,9 +110,6 @@ func newStore(servers Servers, config Config) (*store, error) {
 	}
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
-	}
-	if config.Own == nil {
-		config.Own = machine.Own
 	}
 	t, err := parseRoot(servers.Chroot)
 	switch {
@@ -142,7 +133,6 @@ func newStore(servers Servers, config Config) (*store, error) {
 	}
 	c := newClient(servers, config, t.root)
 	s := &store{tree: t, client: c, fences: fences{tree: t, client: c}}
-	s.leader = leader{tree: t, client: c, fences: &s.fences}
 	return s, nil
 }
 

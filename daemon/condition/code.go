@@ -30,7 +30,6 @@ const (
 	ClockHeld       Code = "clock-held"
 	ClockFollowed   Code = "clock-followed"
 	ClockBack       Code = "clock-back"
-	ClockNotReady   Code = "clock-not-ready"
 	ClockBehind     Code = "clock-behind"
 	OutsideLayout   Code = "time-outside-layout"
 	FloorAhead      Code = "floor-ahead"
@@ -67,10 +66,9 @@ var Table = []Entry{
 	{JournalEnded, "the last mark that is on disk has passed: no ID is issued", "free or repair the disk: issuing goes on by itself"},
 	{Issuing, "IDs are issued again", "nothing"},
 	{Recovered, "what was going to stop issuing is over", "nothing"},
-	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "compare the clock with one that is right"},
-	{ClockFollowed, "the clock that has stepped ahead is followed", "nothing, if a witness has confirmed it"},
+	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "correct the clock; if it is right, say so with --trust-clock"},
+	{ClockFollowed, "the clock that has stepped ahead is followed", "nothing, if the clock is right"},
 	{ClockBack, "the clock is back at what was known before it stepped ahead", "nothing"},
-	{ClockNotReady, "the clock of a start is ahead of the coordinator's servers; nothing is claimed", "correct the clock"},
 	{ClockBehind, "the clock is behind the last ID", "correct the clock, and have it slewed instead of stepped"},
 	{OutsideLayout, "the clock shows a time that the layout has no tick for", "set the clock; if it is right, make a cluster with a later epoch or more time bits"},
 	{FloorAhead, "the worker ID may have been issued from up to a time that the clock has not reached", "wait until that time, or correct the clock"},

@@ -17,15 +17,11 @@ type failure struct {
 	mu    sync.Mutex
 	err   error              // nil: nothing
 	first clockguard.Reading // when it began
-	last  clockguard.Reading // when err was noted
 
-	// What err says, once somebody has asked: whoever watches asks several times a second.
-	code condition.Code // empty: nobody has
-	lead *time.Duration // nil: the error says none
+	// code is what err says, once somebody has asked: whoever watches asks several times a second.
+	// Empty: nobody has.
+	code condition.Code
 }
-
-// ahead is an error that says by how much the daemon's clock is ahead of the coordinator's servers.
-type ahead interface{ Lead() time.Duration }
 
 // set notes how a try ended. It returns how the one before it did.
 func (f *failure) set(now clockguard.Reading, err error) (before error) {
@@ -35,12 +31,11 @@ func (f *failure) set(now clockguard.Reading, err error) (before error) {
 	if before == nil {
 		f.first = now
 	}
-	f.err, f.last, f.code = err, now, ""
+	f.err, f.code = err, ""
 	return before
 }
 
-// get says what it is, and since when; nil if it is nothing. The time is that of the clock. Where
-// the error says that the clock is ahead, it is that of the coordinator's servers.
+// get says what it is, and since when; nil if it is nothing.
 func (f *failure) get() *condition.Condition {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -48,18 +43,9 @@ func (f *failure) get() *condition.Condition {
 		return nil
 	}
 	if f.code == "" {
-		f.code, f.lead = codeOf(f.err), nil
-		var wrong ahead
-		if errors.As(f.err, &wrong) {
-			lead := wrong.Lead()
-			f.lead = &lead
-		}
+		f.code = codeOf(f.err)
 	}
-	since := f.first.Wall
-	if f.lead != nil {
-		since = f.last.Wall - int64(*f.lead) - int64(f.last.Mono.Sub(f.first.Mono))
-	}
-	return &condition.Condition{Code: f.code, Since: time.Unix(0, since), Err: f.err}
+	return &condition.Condition{Code: f.code, Since: time.Unix(0, f.first.Wall), Err: f.err}
 }
 
 // errStarting is of a coordinator that was not heard of yet.
@@ -68,7 +54,6 @@ var errStarting = errors.New("the daemon is starting")
 // codeOf returns the code of an error of the coordinator's side.
 func codeOf(err error) condition.Code {
 	var (
-		wrong    ahead
 		taken    *coord.ExhaustedError
 		later    *coord.AheadError
 		restored *coord.RestoredError
@@ -79,8 +64,6 @@ func codeOf(err error) condition.Code {
 	switch {
 	case errors.Is(err, errStarting):
 		return condition.Starting
-	case errors.As(err, &wrong):
-		return condition.ClockNotReady
 	case errors.As(err, &taken):
 		return condition.WorkersTaken
 	case errors.As(err, &later):

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 )
 
 const (
-	// witnessTimeout bounds one question to all witnesses.
-	witnessTimeout = time.Second
+	// membersTimeout bounds the listing of the members.
+	membersTimeout = time.Second
 	// firstAsk and lastAsk bound the time between two questions about one step. The longer a hold has
 	// lasted, the rarer they are: each lists the members.
 	firstAsk = time.Second
@@ -90,13 +89,13 @@ func notify(wake chan struct{}) {
 	}
 }
 
-// Settle decides about steps ahead that are held, until ctx ends: it asks who can tell the time,
-// and has the clock followed once that is confirmed.
+// Settle decides about steps ahead that are held, until ctx ends: it looks what the other members have
+// published, and has the clock followed once that is confirmed.
 func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var last error
 	var owed bool // a line has to say so
 	var lines lines
-	next := l.Clock.Now().Mono // when the witnesses may be asked: each question lists the members
+	next := l.Clock.Now().Mono // when the members may be listed
 	for ctx.Err() == nil {
 		if _, _, held := l.Clock.Holding(); !held {
 			last, owed = nil, false
@@ -108,21 +107,20 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			continue
 		}
 		next = l.Clock.Now().Mono + clockguard.Mono(firstAsk)
-		asked := l.ask(ctx)
+		e, _ := l.evidence(ctx, clockguard.Evidence{})
 		hold, wall, held := l.Clock.Holding()
 		if !held || ctx.Err() != nil {
 			continue
 		}
-		e := l.evidence(asked, hold, wall)
-		c := l.Belief.Step(e)
-		c.Said = l.Belief.Said(e)
+		e.Wall, e.Held = wall, l.Clock.Now().Mono.Sub(hold.Since)
+		c := l.Belief.Decide(e)
 		if !l.Clock.Conclude(hold, c) {
 			continue
 		}
-		if c.Verdict == clockguard.Followed {
+		if c.Followed {
 			l.followed.Store(max(1, int64(l.Clock.Now().Mono)))
 			l.Events.Happened(condition.ClockFollowed)
-			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "held_for", e.Held.Round(time.Millisecond))
+			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", hold.Ahead.Round(time.Millisecond), "why", c.Why, "held_for", e.Held.Round(time.Millisecond))
 			l.extend() // the time may be beyond the grant: the next request is not to wait for another
 			issuer.Check()
 			issuer.Changed()
@@ -133,7 +131,7 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			l.extend()
 		}
 		if owed && lines.may(l.Clock.Now().Mono) {
-			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", e.Ahead.Round(time.Millisecond), "why", c.Why, "witnesses", c.Said, "at_most", limit(c.For))
+			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", hold.Ahead.Round(time.Millisecond), "why", c.Why, "at_most", limit(c.For))
 			owed = false
 			l.Events.Happened(condition.ClockHeld)
 			l.saidHeld.Store(true)
@@ -175,151 +173,71 @@ func limit(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// answers are what the witnesses say.
-type answers struct {
-	servers []coord.ServerClock
-	at      clockguard.Mono // when the servers' clocks showed that
-	members []coord.Member
-	failed  error // why the members were not listed
-}
-
-// ask asks the coordinator's servers, and what the other members have published.
-func (l *Lifecycle) ask(ctx context.Context) (a answers) {
+// evidence completes what is known of a clock that is ahead, or of a start's: what the other members
+// have published, and what the kernel says.
+func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
+	window := l.Holders[0].Window()
+	e.Window = time.Duration(window) * l.Layout.TickLength()
+	_, e.Synchronised = l.Clock.Synchronised()
 	coordinator := l.coordinator.Load()
 	if coordinator == nil {
-		return a
+		e.Unlisted = true
+		return e, nil
 	}
-	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, witnessTimeout)
+	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, membersTimeout)
 	defer cancel()
-	l.together(
-		func() {
-			var err error
-			a.servers, err = (*coordinator).Clocks(ctx)
-			if a.at = l.Clock.Now().Mono; err != nil {
-				l.Log.Debug("the coordinator's servers cannot be asked what time it is", "error", err)
-			}
-		},
-		func() {
-			if a.members, a.failed = (*coordinator).Members(ctx); a.failed != nil {
-				l.Log.Debug("the members cannot be listed", "error", a.failed)
-			}
-		})
-	return a
-}
-
-// evidence is what the answers say of a hold.
-func (l *Lifecycle) evidence(a answers, hold clockguard.Hold, wall int64) clockguard.Evidence {
-	now := l.Clock.Now().Mono
-	e := clockguard.Evidence{Wall: wall, Ahead: hold.Ahead, Held: now.Sub(hold.Since), Reported: hold.Reported}
-	e.MaxError, e.Synchronised = l.Clock.Synchronised()
-	l.count(&e, a, now)
-	tick := l.Layout.TickAt(wall)
-	e.Stranded = true
-	for _, k := range l.Holders {
-		if k.Reachable() || tick <= k.Holding().Granted {
-			e.Stranded = false
-		}
-	}
-	return e
-}
-
-// count adds what servers and other members say.
-func (l *Lifecycle) count(e *clockguard.Evidence, a answers, now clockguard.Mono) {
-	e.Asked = len(a.servers)
-	for _, s := range a.servers {
-		if s.Err == nil {
-			e.Servers = append(e.Servers, clockguard.ServerTime{Wall: s.Time.UnixNano() + int64(now.Sub(a.at)), Error: s.Error})
-		}
+	members, err := (*coordinator).Members(ctx)
+	if err != nil {
+		l.Log.Debug("the members cannot be listed", "error", err)
+		e.Unlisted = true
+		return e, err
 	}
 	own := map[string]bool{}
 	for _, k := range l.Holders {
 		own[k.Holding().Claim] = true
 	}
-	daemons := map[string]int{} // where the times of a daemon's lanes are: they go by one clock, and have one vote
-	for _, m := range a.members {
-		if own[m.Claim] || m.Opening == "" || max(m.Issued, m.Mark) == 0 {
-			continue
+	boot := l.Clock.BootID()
+	for _, m := range members {
+		if own[m.Claim] || boot != "" && m.Boot == boot || m.Opening == "" {
+			continue // it is this daemon, goes by the same clock, or holds nothing yet
 		}
-		// A mark is ahead of its daemon's time by the journal's step, and a grant by the window. Either
-		// may be a floor that the daemon waits for: both, if that is more than a window ahead.
+		// A grant is at most a window ahead of its member's time, and its mark is below it. Either may
+		// be a floor that the member waits for; then both are.
 		var come int64
-		if m.Ceiling > m.Mark {
-			come = max(l.Layout.UnixNanos(m.Mark)-int64(l.Holders[0].Timing.Step), l.Layout.UnixNanos(m.Issued))
-			come = min(come, l.Layout.UnixNanos(m.Ceiling-l.Holders[0].Window()))
+		if m.Mark > 0 && m.Ceiling > m.Mark {
+			come = l.Layout.UnixNanos(m.Ceiling - window)
 		}
-		i, found := daemons[m.Incarnation]
-		if !found {
-			i = len(e.Members)
-			daemons[m.Incarnation], e.Members = i, append(e.Members, come)
-		}
-		e.Members[i] = max(e.Members[i], come)
+		e.Members = append(e.Members, come)
 	}
+	return e, nil
 }
 
-// ClockAheadError means that the clock of a start is further ahead than the others of its cluster
-// may be: nothing is claimed by it.
-type ClockAheadError struct {
-	Ahead time.Duration // of most of the servers that answered
-	Of    int           // how many did
-	known time.Duration // by how much known time is ahead of them
-}
-
-// Lead returns by how much known time is ahead of most of the servers that answered. It is less
-// than Ahead if the clock has stepped ahead since the start and is held.
-func (e *ClockAheadError) Lead() time.Duration { return e.known }
-
-func (e *ClockAheadError) Error() string {
-	return fmt.Sprintf("the clock is %v ahead of most of the coordinator's servers (%d answered), and the other daemons have not come as far: "+
-		"set it; no worker ID is claimed until then, unless --trust-clock is given", e.Ahead.Round(time.Millisecond), e.Of)
-}
-
-// verify waits until the clock of a start that knows of no earlier time is not ahead of the
-// cluster's, or is confirmed. It returns when ctx ends, too.
+// verify decides which time a start that knows of no earlier one goes on from. Whether there are
+// other members has to be known for that. It returns when ctx ends, too.
 func (l *Lifecycle) verify(ctx context.Context) {
-	said := ""
 	for ctx.Err() == nil && !l.resumed {
-		a := l.ask(ctx)
 		shown := l.Clock.Shown()
-		e := clockguard.Evidence{Wall: shown.Wall}
-		l.count(&e, a, shown.Mono)
-		c := l.Belief.Start(e)
-		if a.failed != nil && errors.Is(c.Why, clockguard.ErrUnwitnessed) { // there may be members
+		e, failed := l.evidence(ctx, clockguard.Evidence{Wall: shown.Wall, Start: true})
+		c := l.Belief.Decide(e)
+		switch {
+		case c.Followed:
+			l.Log.Info("the time is the clock's", "why", c.Why, "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
+		case e.Unlisted:
 			for _, k := range l.Holders {
-				k.NotJoined(a.failed)
+				k.NotJoined(failed)
 			}
 			clockguard.Pause(ctx, l.Clock, firstAsk, l.wake())
 			continue
+		default: // Watch finds what the clock is ahead of that
+			shown.Wall = e.Newest()
 		}
-		if c.Verdict != clockguard.NotReady {
-			switch {
-			case errors.Is(c.Why, clockguard.ErrNobody):
-				l.Log.Info("no other time source to compare with; trusting the local clock", "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
-			case errors.Is(c.Why, clockguard.ErrUnwitnessed):
-				l.Log.Warn("the clock is ahead of the coordinator's only server, with no other time source to compare with; trusting the local clock", "by", e.Lead().Round(time.Millisecond))
-			}
-			if said != "" {
-				l.Events.Happened(condition.ClockFollowed)
-				l.Log.Info("the clock is believed; the start goes on", "code", condition.ClockFollowed)
-			}
-			l.Clock.Confirm(shown)
-			l.resumed = true
-			return
-		}
-		err := &ClockAheadError{Ahead: e.Lead(), Of: len(e.Servers), known: e.Lead() - time.Duration(shown.Wall-l.Clock.Now().Wall)}
-		for _, k := range l.Holders {
-			k.NotJoined(err)
-		}
-		if text := c.Why.Error(); text != said {
-			l.Events.Happened(condition.ClockNotReady)
-			l.Log.Error("not ready", "code", condition.ClockNotReady, "error", err)
-			said = text
-		}
-		clockguard.Pause(ctx, l.Clock, firstAsk, l.wake())
+		l.Clock.Confirm(shown)
+		l.resumed = true
 	}
 }
 
-// resume goes on from the latest time that a journal of this boot knows. Witnesses are asked all
-// the same if nobody had confirmed it, as after a boot without the coordinator.
+// resume goes on from the latest time that a journal of this boot knows. The members count all the
+// same if nobody had confirmed it, as after a boot without the coordinator.
 func (l *Lifecycle) resume(all []laneJournal) {
 	var last journal.Known
 	for _, found := range all {

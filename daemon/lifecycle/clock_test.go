@@ -2,11 +2,7 @@ package lifecycle_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,18 +17,13 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// true are servers whose clocks are right, each known within a millisecond, while the clock of the
-// daemon is ahead.
-func (h *hands) right(servers int) []coord.ServerClock {
-	now := h.Now()
-	one := coord.ServerClock{Time: time.Unix(0, now.Wall-int64(h.ahead)), Error: time.Millisecond}
-	return slices.Repeat([]coord.ServerClock{one}, servers)
-}
-
-// agreeing are servers whose clocks show what the daemon's does.
-func (h *hands) agreeing(servers int) []coord.ServerClock {
-	one := coord.ServerClock{Time: time.Unix(0, h.Now().Wall), Error: time.Millisecond}
-	return slices.Repeat([]coord.ServerClock{one}, servers)
+// others are members on other hosts. Each has come so far beyond the true time.
+func (h *hands) others(l *lifecycle.Lifecycle, ahead ...time.Duration) (members []coord.Member) {
+	for i, d := range ahead {
+		at := l.Layout.TickAt(h.Now().Wall - int64(h.ahead) + int64(d))
+		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at + 1, Ceiling: at + l.Holders[0].Window()})
+	}
+	return members
 }
 
 // notified counts what requests are told of.
@@ -41,13 +32,14 @@ type notified struct{ checked, changed int }
 func (n *notified) Check()   { n.checked++ }
 func (n *notified) Changed() { n.changed++ }
 
-// joined is one that has joined a coordinator with such servers, by a clock that was right then.
-func joined(t *testing.T, clock *hands, clocks func() []coord.ServerClock) (*lifecycle.Lifecycle, *office) {
+// joined is one that has joined by a clock that was right then. There are other members since, who
+// have come so far beyond the true time.
+func joined(t *testing.T, clock *hands, ahead ...time.Duration) (*lifecycle.Lifecycle, *office) {
 	t.Helper()
 	o := &office{}
 	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 	must.Get(l.Join(t.Context(), nil))(t)
-	o.clocks = clocks
+	o.listed, o.members = 0, func() []coord.Member { return clock.others(l, ahead...) }
 	return l, o
 }
 
@@ -71,36 +63,44 @@ func settle(t *testing.T, l *lifecycle.Lifecycle, clock *hands, step, d time.Dur
 	return time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead, of
 }
 
+// The window of these is a minute.
 func TestAStepAheadIsFollowedOnceItIsConfirmed(t *testing.T) {
+	const decade = 10 * 365 * 24 * time.Hour
 	for _, tt := range []struct {
-		name   string
-		clocks func(*hands) []coord.ServerClock
-		trust  bool
-		after  time.Duration // when it has been followed
-		not    time.Duration // when it has not yet been
+		name         string
+		step         time.Duration
+		others       []time.Duration
+		synchronised bool
+		hidden       int
+		trust        bool
+		not          time.Duration // when it has not been followed yet
+		after        time.Duration // when it has
 	}{
-		{name: "three servers agree", clocks: func(h *hands) []coord.ServerClock { return h.agreeing(3) }, after: time.Second},
-		{name: "two of three agree", clocks: func(h *hands) []coord.ServerClock { return append(h.agreeing(2), h.right(1)...) }, after: time.Second},
-		{name: "three servers disagree", clocks: func(h *hands) []coord.ServerClock { return h.right(3) }, not: 24 * time.Hour},
-		{name: "two of three disagree", clocks: func(h *hands) []coord.ServerClock { return append(h.agreeing(1), h.right(2)...) }, not: time.Hour},
-		{name: "nobody answers", clocks: func(*hands) []coord.ServerClock { return []coord.ServerClock{{Err: errBusy}} }, not: 59 * time.Second, after: 61 * time.Second},
-		{name: "nobody can be asked", clocks: func(*hands) []coord.ServerClock { return nil }, not: 59 * time.Second, after: 61 * time.Second},
-		{name: "they disagree, and the clock is trusted", clocks: func(h *hands) []coord.ServerClock { return h.right(3) }, trust: true, after: time.Second},
+		{name: "one of three has", step: decade, others: []time.Duration{0, 0, decade}, after: time.Second},
+		{name: "one has come within a window", step: decade, others: []time.Duration{0, decade - time.Minute}, after: time.Second},
+		{name: "and not quite", step: decade, others: []time.Duration{0, decade - time.Minute - time.Second}, not: 24 * time.Hour},
+		{name: "a small step", step: 30 * time.Second, others: []time.Duration{0, 0}, after: time.Second},
+		{name: "none has", step: decade, others: []time.Duration{0, 0}, not: 24 * time.Hour},
+		{name: "none has, and the kernel calls it synchronised", step: decade, others: []time.Duration{0}, synchronised: true, not: time.Hour},
+		{name: "none has, and it is trusted", step: decade, others: []time.Duration{0}, trust: true, after: time.Second},
+		{name: "who else there is is not known", step: decade, hidden: 1e6, synchronised: true, not: time.Hour},
+		{name: "alone", step: decade, not: 59 * time.Second, after: 61 * time.Second},
+		{name: "alone, and the kernel calls it synchronised", step: decade, synchronised: true, after: time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := &hands{}
-			l, _ := joined(t, clock, func() []coord.ServerClock { return tt.clocks(clock) })
-			l.Holders[0].NotJoined(nil) // nothing is the matter with the coordinator
-			l.Belief.Trust = tt.trust
+			l, o := joined(t, clock, tt.others...)
+			l.Clock = clockguard.NewKnown(clock, booted{clock: clock, synchronised: tt.synchronised}, clockguard.DefaultBelief())
+			l.Belief.Trust, o.hidden = tt.trust, tt.hidden
 			if tt.not > 0 {
-				if ahead, of := settle(t, l, clock, time.Hour, tt.not); ahead != 0 || of.checked > 0 {
+				if ahead, of := settle(t, l, clock, tt.step, tt.not); ahead != 0 || of.checked > 0 {
 					t.Errorf("known time is ahead by %v after %v", ahead, tt.not)
 				}
 			} else {
-				clock.ahead += time.Hour
+				clock.ahead += tt.step
 			}
 			if tt.after > 0 {
-				if ahead, of := settle(t, l, clock, 0, tt.after-tt.not); ahead != time.Hour || of.checked != 1 || of.changed != 1 {
+				if ahead, of := settle(t, l, clock, 0, tt.after-tt.not); ahead != tt.step || of.checked != 1 || of.changed != 1 {
 					t.Errorf("known time is ahead by %v after %v, and requests were told %+v", ahead, tt.after, *of)
 				}
 			}
@@ -108,119 +108,116 @@ func TestAStepAheadIsFollowedOnceItIsConfirmed(t *testing.T) {
 	}
 }
 
-// Members have published by their own known time; a step that most of them have made is followed.
-func TestAStepAheadThatMostMembersHaveMadeIsFollowed(t *testing.T) {
+// A clock that is ten years ahead for five seconds leaves no trace.
+func TestAStepThatIsTakenBackIsNotFollowed(t *testing.T) {
+	const decade = 10 * 365 * 24 * time.Hour
+	for name, others := range map[string][]time.Duration{"alone": nil, "one of three": {0, 0}, "all": {0, 0}} {
+		clock := &hands{}
+		l, _ := joined(t, clock, others...)
+		for _, step := range []time.Duration{decade, -decade} {
+			if ahead, of := settle(t, l, clock, step, 5*time.Second); ahead != 0 || of.checked > 0 {
+				t.Errorf("%s, after a step by %v: known time is ahead by %v", name, step, ahead)
+			}
+		}
+	}
+}
+
+// Whoever goes by the same clock confirms nothing of it, and has no say.
+func TestAMemberOnTheSameHostIsNoWitness(t *testing.T) {
+	for boot, followed := range map[string]bool{"boot": false, "other": true, "": true} {
+		clock := &hands{}
+		l, o := joined(t, clock)
+		l.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
+		o.members = func() []coord.Member {
+			m := clock.others(l, time.Hour)
+			m[0].Boot = boot
+			return m
+		}
+		if ahead, _ := settle(t, l, clock, time.Hour, 3*time.Second); ahead == time.Hour != followed {
+			t.Errorf("a member of boot %q: known time is ahead by %v", boot, ahead)
+		}
+	}
+}
+
+// While a step is held, the members are listed at once, and ever more rarely.
+func TestMembersAreListedEverMoreRarely(t *testing.T) {
+	clock := &hands{}
+	l, o := joined(t, clock, 0)
+	settle(t, l, clock, time.Hour, 5*time.Second)
+	if o.listed < 3 || o.listed > 6 {
+		t.Errorf("listed %d times in 5 s", o.listed)
+	}
+	settle(t, l, clock, 0, time.Hour)
+	o.listed = 0
+	if settle(t, l, clock, 0, time.Hour); o.listed != 240 {
+		t.Errorf("listed %d times in the second hour, want once in 15 s", o.listed)
+	}
+}
+
+// A start that is ahead serves by the time that the others have come to, and is held from there.
+func TestAStartGoesOnFromWhatTheMembersHavePublished(t *testing.T) {
+	const year = 365 * 24 * time.Hour
 	for _, tt := range []struct {
-		name  string
-		marks []time.Duration // ahead of the time before the step
-		lanes int             // of the last: more than one
-		want  time.Duration
+		name   string
+		ahead  time.Duration
+		others []time.Duration
+		want   time.Duration // of known time
+		held   bool
 	}{
-		{name: "none"},
-		{name: "one that has", marks: []time.Duration{time.Hour}, want: time.Hour},
-		{name: "one that has, 15 s ago", marks: []time.Duration{time.Hour - 15*time.Second}, want: time.Hour},
-		{name: "one that has not", marks: []time.Duration{0}},
-		{name: "one of two", marks: []time.Duration{0, time.Hour}},
-		{name: "two of three", marks: []time.Duration{0, time.Hour, time.Hour}, want: time.Hour},
-		{name: "one of two, with three lanes", marks: []time.Duration{0, time.Hour}, lanes: 3},
-		{name: "two of three, and the other has three lanes", marks: []time.Duration{time.Hour, time.Hour, 0}, lanes: 3, want: time.Hour},
+		{name: "alone", ahead: year, want: year},
+		{name: "right", others: []time.Duration{0, -20 * time.Second}},
+		{name: "within a window", ahead: time.Minute, others: []time.Duration{0, 0}, want: time.Minute},
+		{name: "ahead of all", ahead: 60 * year, others: []time.Duration{-10 * time.Second, -20 * time.Second}, want: -10 * time.Second, held: true},
+		{name: "one of the others is as far", ahead: year, others: []time.Duration{0, year}, want: year},
+		{name: "the others are ahead", others: []time.Duration{year, year}},
+		{name: "one of the others is ahead", ahead: time.Hour, others: []time.Duration{0, year}, held: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			clock := &hands{}
-			l, o := joined(t, clock, nil)
-			for i, ahead := range tt.marks {
-				at := l.Layout.TickAt(clock.Now().Wall + int64(ahead+time.Second)) // a journal's step beyond its time
-				o.members = append(o.members, coord.Member{Worker: i, Incarnation: strconv.Itoa(i), Claim: "other", Opening: "other", Mark: at, Ceiling: at + l.Holders[0].Window()})
+			clock, o := &hands{ahead: tt.ahead}, &office{}
+			l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+			o.members = func() []coord.Member { return clock.others(l, tt.others...) }
+			must.Get(l.Join(t.Context(), nil))(t)
+			if clock.mono != 0 {
+				t.Errorf("the start took %v", clock.mono)
 			}
-			for range tt.lanes - 1 {
-				o.members = append(o.members, o.members[len(o.members)-1])
+			known := func() time.Duration { return time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead }
+			if got := known(); got != tt.want {
+				t.Errorf("known time is ahead by %v, want %v", got, tt.want)
 			}
-			if ahead, _ := settle(t, l, clock, time.Hour, 3*time.Second); ahead != tt.want {
-				t.Errorf("known time is ahead by %v, want %v", ahead, tt.want)
+			if _, _, held := observed(l.Clock).Holding(); held != tt.held {
+				t.Errorf("held %v, want %v", held, tt.held)
+			}
+			if !tt.held {
+				return
+			}
+			if ahead, _ := settle(t, l, clock, 0, time.Hour); ahead != tt.want {
+				t.Errorf("known time is ahead by %v after an hour", ahead)
+			}
+			clock.ahead = 0
+			l.Clock.Observe()
+			settle(t, l, clock, 0, 3*time.Second)
+			if got := known(); got != 0 {
+				t.Errorf("the clock is right again, and known time is ahead by %v", got)
 			}
 		})
 	}
 }
 
-// While a step is held, its witnesses are asked at once, and ever more rarely.
-func TestWitnessesAreAskedEverMoreRarely(t *testing.T) {
-	clock, asked := &hands{}, 0
-	l, _ := joined(t, clock, func() []coord.ServerClock { asked++; return clock.right(1) })
-	settle(t, l, clock, time.Hour, 5*time.Second)
-	if asked < 3 || asked > 6 {
-		t.Errorf("asked %d times in 5 s", asked)
-	}
-	settle(t, l, clock, 0, time.Hour)
-	asked = 0
-	if settle(t, l, clock, 0, time.Hour); asked != 240 {
-		t.Errorf("asked %d times in the second hour, want once in 15 s", asked)
-	}
+// observed is the clock after an observation.
+func observed(clock *clockguard.Known) *clockguard.Known {
+	clock.Observe()
+	return clock
 }
 
-func TestAStartWhoseClockIsAheadIsNotReadyUntilItIsRight(t *testing.T) {
-	for _, tt := range []struct {
-		name    string
-		servers int
-		members int // that are right
-		lone    bool
-	}{
-		{name: "three servers", servers: 3},
-		{name: "one server, three members", servers: 1, members: 3},
-		{name: "one server, nobody else", servers: 1, lone: true},
-		{name: "nobody", lone: true},
-	} {
-		for _, ahead := range []time.Duration{time.Hour, 60 * 365 * 24 * time.Hour} {
-			t.Run(tt.name, func(t *testing.T) {
-				clock, o := &hands{ahead: ahead}, &office{}
-				begun := time.Unix(0, clock.Now().Wall-int64(ahead)).UTC().Format(time.RFC3339)
-				o.clocks = func() []coord.ServerClock { return clock.right(tt.servers) }
-				l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-				for i := range tt.members {
-					at := l.Layout.TickAt(clock.Now().Wall - int64(ahead-time.Second))
-					o.members = append(o.members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at, Ceiling: at + l.Holders[0].Window()})
-				}
-				corrected := 30 * time.Second
-				clock.each = func() {
-					if clock.mono >= corrected {
-						clock.ahead = 0
-						l.Clock.Observe()
-						return
-					}
-					var notReady *lifecycle.ClockAheadError
-					condition := l.Holders[0].Condition()
-					if !errors.As(condition, &notReady) || notReady.Of != tt.servers || !strings.Contains(condition.Error(), ahead.String()+" ahead") {
-						t.Errorf("condition: %v", condition)
-						return
-					}
-					if !strings.HasPrefix(condition.Error(), "since "+strings.TrimSuffix(begun, "Z")+".000Z ") {
-						t.Errorf("condition: %v, want it since %s, by the servers' clocks", condition, begun)
-					}
-				}
-				must.Get(l.Join(t.Context(), nil))(t)
-				if tt.lone {
-					if clock.mono != 0 {
-						t.Errorf("nobody can tell, and the start took %v", clock.mono)
-					}
-					return
-				}
-				if took := clock.mono - corrected; took < 0 || took > 5*time.Second {
-					t.Errorf("ready %v after the clock was put right", took)
-				}
-				// From here on the time is known.
-				if ahead, _ := settle(t, l, clock, time.Hour, time.Minute); ahead != 0 {
-					t.Errorf("ahead by %v after a step in which the servers do not believe", ahead)
-				}
-			})
-		}
-	}
+// booted is a kernel that knows how long ago the machine was booted.
+type booted struct {
+	clock        *hands
+	synchronised bool
 }
-
-// booted is a kernel that knows how long ago the machine was booted, and nothing else.
-type booted struct{ clock *hands }
 
 func (b booted) Boot() int64                         { return int64(b.clock.mono + time.Hour) }
-func (b booted) WasSet() bool                        { return false }
-func (b booted) Synchronised() (time.Duration, bool) { return 0, false }
+func (b booted) BootID() string                      { return "boot" }
+func (b booted) Synchronised() (time.Duration, bool) { return 0, b.synchronised }
 
 // A daemon that is killed in a hold goes on in that hold, whatever its clock shows by then, and
 // asks nobody. After a boot its clock counts, as nothing else does.
@@ -241,7 +238,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			dir := must.Get(journal.OpenDir(path, one))(t)
 			first, _, _ := lanes(t, clock, &office{})
 			f := must.Get(dir.Lane(0))(t)
-			held := clockguard.NewKnown(clock, booted{clock}, clockguard.DefaultBelief())
+			held := clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
 			if tt.sure {
 				held.Confirm(held.Shown())
 			}
@@ -264,8 +261,10 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			clock.mono += time.Second
 			dir = must.Get(journal.OpenDir(path, tt.host))(t)
 			t.Cleanup(func() { dir.Close() })
-			l, _, _ := lanes(t, clock, &office{clocks: func() []coord.ServerClock { return clock.right(3) }})
-			l.Clock = clockguard.NewKnown(clock, booted{clock}, clockguard.DefaultBelief())
+			o := &office{hidden: 1}
+			l, _, _ := lanes(t, clock, o)
+			o.members = func() []coord.Member { return clock.others(l, 0) }
+			l.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
 			must.Get(l.Inherit(dir))(t)
 			if got := time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead; got != tt.want {
 				t.Errorf("known time is ahead by %v, want %v", got, tt.want)
@@ -284,26 +283,18 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 	}
 }
 
-// What the servers confirm is the time that they were asked about, and not what the clock shows by
-// the time that they have answered, or later.
+// What the members confirm is the time that was looked at, and not what the clock shows by the time
+// that they are listed, or later.
 func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	clock, o := &hands{}, &office{}
-	o.clocks = func() []coord.ServerClock {
-		right := clock.right(3)
-		if clock.mono == 0 {
-			clock.ahead = year
-		}
+	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+	o.members = func() []coord.Member {
+		right := clock.others(l, 0)
+		clock.ahead = year
 		return right
 	}
-	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-	clock.each = func() {
-		if clock.mono >= 10*time.Second {
-			clock.ahead = 0
-		}
-	}
 	must.Get(l.Join(t.Context(), nil))(t)
-	clock.ahead = year
 	if got := time.Duration(l.Clock.Now().Wall - clock.Now().Wall); got != -year {
 		t.Errorf("known time is ahead by %v", got+year)
 	}
@@ -311,17 +302,25 @@ func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 
 // A raise, or a record that is ahead, has a daemon wait for a floor. It has not come as far.
 func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
-	for _, tt := range []struct{ floor, step time.Duration }{
-		{10 * time.Second, 10 * time.Second}, {time.Minute, time.Minute}, {time.Hour, time.Hour}, {time.Hour, 59 * time.Minute},
+	for _, tt := range []struct {
+		floor, step time.Duration
+		marked      bool // the members' journals have marks above it
+	}{
+		{10 * time.Second, 65 * time.Second, true}, {2 * time.Minute, 2 * time.Minute, true}, {time.Hour, time.Hour, true}, {time.Hour, 59 * time.Minute, true}, {time.Hour, time.Hour, false},
 	} {
 		clock := &hands{}
-		l, o := joined(t, clock, func() []coord.ServerClock { return clock.right(3) })
+		l, o := joined(t, clock)
 		now, window := clock.Now().Wall, l.Holders[0].Window()
 		at := l.Layout.TickAt(now + int64(tt.floor))
-		for i := range 3 {
-			o.members = append(o.members, coord.Member{
-				Worker: i, Claim: "other", Opening: "other", Mark: at, Issued: at, Ceiling: max(at, l.Layout.TickAt(now)+window),
-			})
+		o.members = func() (all []coord.Member) {
+			for i := range 3 {
+				m := coord.Member{Worker: i, Claim: "other", Opening: "other", Issued: at, Ceiling: max(at, l.Layout.TickAt(now)+window)}
+				if tt.marked {
+					m.Mark = at
+				}
+				all = append(all, m)
+			}
+			return all
 		}
 		if ahead, _ := settle(t, l, clock, tt.step, 3*time.Second); ahead != 0 {
 			t.Errorf("a floor that is %v ahead, where three members wait: known time is ahead by %v", tt.floor, ahead)
@@ -332,14 +331,14 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 // What the cluster is shown of a clock begins and ends with the hold.
 func TestAHeldClockIsShownToTheCluster(t *testing.T) {
 	clock := &hands{}
-	l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(3) })
+	l, _ := joined(t, clock, 0, 0)
 	if got := lifecycle.HoldOf(l.Clock); got != (coord.Hold{}) {
 		t.Errorf("a clock that is believed is shown as %+v", got)
 	}
 	since := time.Unix(0, l.Clock.Now().Wall)
 	settle(t, l, clock, time.Hour, time.Minute)
 	got := lifecycle.HoldOf(l.Clock)
-	if got.Ahead != time.Hour || got.Since.Sub(since).Abs() > time.Second || got.Why != clockguard.ErrContradict.Error() {
+	if got.Ahead != time.Hour || got.Since.Sub(since).Abs() > time.Second || got.Why != clockguard.ErrAheadOf.Error() {
 		t.Errorf("a clock that is an hour ahead since %v is shown as %+v", since, got)
 	}
 	clock.ahead = 0

@@ -18,7 +18,7 @@ import (
 // watch lets Watch run for so long, with what is logged. Each look is preceded by a call of set.
 func watch(t *testing.T, clock *hands, d time.Duration, set func()) (logged []string) {
 	t.Helper()
-	l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(1) })
+	l, _ := joined(t, clock, 0)
 	var out bytes.Buffer
 	l.Log = hclog.New(&hclog.LoggerOptions{Output: &out})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -78,11 +78,11 @@ func (woken) WithTimeout(ctx context.Context, d time.Duration) (context.Context,
 	return context.WithTimeout(ctx, d)
 }
 
-// Each question lists the members, so steps that go on are no reason to ask all the time.
-func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
+// Steps that go on are no reason to list the members all the time.
+func TestMembersAreListedAtMostOnceASecond(t *testing.T) {
 	for _, back := range []bool{false, true} {
-		clock, asked := &hands{}, 0
-		l, _ := joined(t, clock, func() []coord.ServerClock { asked++; return clock.right(1) })
+		clock := &hands{}
+		l, o := joined(t, clock, 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		l.Clock = known(woken{clock})
@@ -98,8 +98,8 @@ func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
 		}
 		l.Clock.Observe()
 		l.Settle(ctx, &notified{})
-		if asked < 15 || asked > 61 {
-			t.Errorf("asked %d times in a minute of steps", asked)
+		if o.listed < 15 || o.listed > 61 {
+			t.Errorf("listed %d times in a minute of steps", o.listed)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestWitnessesAreAskedAtMostOnceASecond(t *testing.T) {
 func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 	for _, said := range []bool{false, true} {
 		clock := &hands{}
-		l, _ := joined(t, clock, func() []coord.ServerClock { return clock.right(1) })
+		l, _ := joined(t, clock, 0)
 		clock.ahead = time.Hour
 		l.Clock.Observe()
 		var out bytes.Buffer
@@ -131,20 +131,20 @@ func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 	}
 }
 
-// One server is behind, and the members cannot be listed: there may be some that tell who is right.
+// A start waits until the members can be listed: there may be some that the clock is ahead of.
 func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
-	for _, ahead := range []time.Duration{0, time.Hour} {
-		clock, o := &hands{ahead: ahead}, &office{hidden: 3}
-		o.clocks = func() []coord.ServerClock { return clock.right(1) }
+	for _, trust := range []bool{false, true} {
+		clock, o := &hands{}, &office{hidden: 3}
 		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+		l.Belief.Trust = trust
 		clock.each = func() {
 			if o.hidden > 0 && !errors.Is(l.Holders[0].Condition(), errBusy) {
 				t.Errorf("condition: %v", l.Holders[0].Condition())
 			}
 		}
 		must.Get(l.Join(t.Context(), nil))(t)
-		if waited := clock.mono > 0; waited != (ahead > 0) {
-			t.Errorf("ahead by %v: the start has waited for %v", ahead, clock.mono)
+		if waited := clock.mono > 0; waited == trust {
+			t.Errorf("the clock is trusted: %v, and the start has waited for %v", trust, clock.mono)
 		}
 	}
 }

@@ -57,9 +57,9 @@ type office struct {
 	answers []error
 	joined  []coord.Layout
 	closed  int
-	members []coord.Member
-	clocks  func() []coord.ServerClock
-	hidden  int // how many times the members cannot be listed
+	members func() []coord.Member // nil: none
+	listed  int                   // how many times they were
+	hidden  int                   // how many times they cannot be
 }
 
 func (o *office) Members(context.Context) ([]coord.Member, error) {
@@ -67,14 +67,11 @@ func (o *office) Members(context.Context) ([]coord.Member, error) {
 		o.hidden--
 		return nil, errBusy
 	}
-	return o.members, nil
-}
-
-func (o *office) Clocks(context.Context) ([]coord.ServerClock, error) {
-	if o.clocks == nil {
+	o.listed++
+	if o.members == nil {
 		return nil, nil
 	}
-	return o.clocks(), nil
+	return o.members(), nil
 }
 
 func (o *office) Join(_ context.Context, l coord.Layout) (coord.Cluster, error) {

@@ -123,12 +123,6 @@ func (t timed) Members(ctx context.Context) (all []coord.Member, err error) {
 	return all, err
 }
 
-// Clocks asks for the time.
-func (t timed) Clocks(ctx context.Context) (all []coord.ServerClock, err error) {
-	t.metrics.call("clocks", func() error { all, err = t.Coordinator.Clocks(ctx); return err })
-	return all, err
-}
-
 // Inspect asks for the cluster that there is, where the coordinator can tell.
 func (t timed) Inspect(ctx context.Context) (coord.Inspected, error) {
 	if o, ok := t.Coordinator.(interface {

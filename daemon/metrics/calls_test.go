@@ -40,7 +40,6 @@ func (f fakeCoordinator) Look(context.Context) (coord.Cluster, error) { return c
 func (f fakeCoordinator) Members(context.Context) ([]coord.Member, error) {
 	return nil, nil
 }
-func (f fakeCoordinator) Clocks(context.Context) ([]coord.ServerClock, error) { return nil, nil }
 
 type fakePending struct {
 	coord.Pending
@@ -70,7 +69,6 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	}
 	_, _ = c.Look(ctx)
 	_, _ = c.Members(ctx)
-	_, _ = c.Clocks(ctx)
 	p := must.Get(c.Claim(ctx, coord.Request{}))(t)
 	claim := must.Get(p.Open(ctx))(t)
 	for _, f.err = range []error{nil, coord.ErrLost, &coord.RaisedError{}, context.DeadlineExceeded, errors.New("x")} {
@@ -79,7 +77,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	_ = claim.Release(ctx, 0)
 	got := w.scrape(t)
 	for _, labels := range []string{
-		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`, `call="clocks",outcome="ok"`,
+		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`,
 		`call="claim",outcome="ok"`, `call="open",outcome="ok"`, `call="release",outcome="error"`,
 		`call="extend",outcome="ok"`, `call="extend",outcome="lost"`, `call="extend",outcome="raised"`, `call="extend",outcome="timeout"`,
 	} {

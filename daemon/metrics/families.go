@@ -94,7 +94,6 @@ var families = []family{
 
 	value("clock_timestamp_seconds", gauge, "Trusted time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),
 	value("clock_held_offset_seconds", gauge, "How far the host's clock is ahead and not believed; 0: it is followed.", func(s *scrape) float64 { return s.Clock.Hold.Ahead.Seconds() }),
-	value("clock_not_ready", gauge, "1 if the start's clock is ahead of the coordinator's.", func(s *scrape) float64 { return truth(s.Clock.NotReady) }),
 	value("clock_synchronised", gauge, "1 if the kernel calls the clock synchronised.", func(s *scrape) float64 { return truth(s.Clock.Synchronised) }),
 	value("clock_error_bound_seconds", gauge, "The kernel's bound on the clock's error; +Inf: it has none.", func(s *scrape) float64 {
 		if !s.Clock.Synchronised {

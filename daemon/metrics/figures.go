@@ -50,7 +50,6 @@ type Lane struct {
 // Clock is how known time stands.
 type Clock struct {
 	Hold         clockguard.Hold // of a clock that is ahead; zero: it is followed
-	NotReady     bool            // the clock of the start is ahead of the cluster's
 	Synchronised bool            // so says the kernel,
 	MaxError     time.Duration   // with this bound on the clock's error
 	Steps        clockguard.Steps

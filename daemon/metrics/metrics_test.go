@@ -112,7 +112,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 	for _, c := range []condition.Code{
 		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.ClusterExported, condition.ClaimLost, condition.MarksRaised,
 		condition.LoginRefused, condition.AccessDenied, condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
-		condition.JournalEnded, condition.ClockNotReady, condition.FloorAhead,
+		condition.JournalEnded, condition.FloorAhead,
 	} {
 		ways[c] = struct {
 			do     func(*fixture, condition.Code)

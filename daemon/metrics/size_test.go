@@ -49,7 +49,6 @@ func (w *fixture) callAll(ctx context.Context, err error) {
 	_, _ = c.Join(ctx, coord.Layout{})
 	_, _ = c.Look(ctx)
 	_, _ = c.Members(ctx)
-	_, _ = c.Clocks(ctx)
 	p, _ := c.Claim(ctx, coord.Request{})
 	claim, _ := p.Open(ctx)
 	_ = claim.Extend(ctx, coord.Progress{})

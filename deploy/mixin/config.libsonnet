@@ -40,7 +40,6 @@
       'journal-failing',
       'grant-ended',
       'journal-ended',
-      'clock-not-ready',
       'clock-behind',
       'time-outside-layout',
       'floor-ahead',

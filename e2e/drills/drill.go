@@ -43,10 +43,13 @@ type Options struct {
 	Least      int  // IDs that each host's clients must have got; default 100, -1 none
 	Unordered  bool // the order of IDs is not judged
 	// Lead is how far an ID may be ahead of the true time; -1: as far as it likes. By default that is
-	// what a start may be ahead of the others of its cluster, and what is believed of a running
-	// daemon's clock.
+	// how far drills set the clocks of their hosts apart, and what is believed of a running daemon's
+	// clock.
 	Lead time.Duration
 }
+
+// apart is how far the clocks of a drill's hosts may lie apart.
+const apart = 10 * time.Second
 
 // Bounds of what a drill may ask for.
 const (

@@ -5,7 +5,6 @@ package drills
 import (
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -75,21 +74,6 @@ func (e *etcd) leads(ctx context.Context, addresses map[string]string) (leader s
 		}
 	}
 	return "", 0
-}
-
-func (e *etcd) shows(ctx context.Context, address string) (time.Time, error) {
-	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+":2379/version", nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		return time.Time{}, err
-	}
-	defer response.Body.Close() // its headers were wanted
-	return http.ParseTime(response.Header.Get("Date"))
 }
 
 // with calls f with a client of the members.

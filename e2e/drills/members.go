@@ -6,11 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -41,8 +38,6 @@ type backend interface {
 	leads(ctx context.Context, addresses map[string]string) (leader string, serving int)
 	// stores makes one write.
 	stores(ctx context.Context, addresses map[string]string) error
-	// shows says what the clock of a member shows; of ZooKeeper's, the leader alone tells.
-	shows(ctx context.Context, address string) (time.Time, error)
 	history(ctx context.Context, tree string) ([]history.Version, error)
 	claims(ctx context.Context, tree string) ([]string, error)
 	url(tree string) string
@@ -213,56 +208,6 @@ func (m *Members) StartAll(ctx context.Context) error {
 	return nil
 }
 
-// memberClock is the file in a member's data that has by how many seconds its clock is ahead.
-const memberClock = "drill-clock"
-
-// SetClock sets the clock of the member that leads off from the machine's, in whole seconds, and
-// returns when it shows that. After the drill all clocks are right again.
-func (m *Members) SetClock(ctx context.Context, leader string, offset time.Duration) error {
-	if err := m.known(leader); err != nil {
-		return err
-	}
-	path := filepath.Join(m.dir, leader, memberClock)
-	if err := os.WriteFile(path, []byte(strconv.FormatInt(int64(offset/time.Second), 10)), 0o644); err != nil {
-		return fmt.Errorf("the clock of %s cannot be set: %w", leader, err)
-	}
-	m.r.instant("clock "+signed(offset), leader)
-	return until(ctx, fmt.Sprintf("the clock of %s to be off by %v", leader, offset), memberEvery, func() (bool, error) {
-		addresses, err := m.addresses(ctx)
-		if err != nil {
-			return false, err
-		}
-		shown, err := m.backend.shows(ctx, addresses[leader])
-		off := time.Until(shown) - offset
-		return err == nil && off > -5*time.Second && off < 5*time.Second, nil
-	})
-}
-
-// SetClocks sets the clocks of all members off from the machine's, as SetClock does.
-func (m *Members) SetClocks(ctx context.Context, offset time.Duration) error {
-	for _, name := range m.names {
-		path := filepath.Join(m.dir, name, memberClock)
-		if err := os.WriteFile(path, []byte(strconv.FormatInt(int64(offset/time.Second), 10)), 0o644); err != nil {
-			return fmt.Errorf("the clock of %s cannot be set: %w", name, err)
-		}
-	}
-	leader, err := m.Leader(ctx)
-	if err != nil {
-		return err
-	}
-	return m.SetClock(ctx, leader, offset) // the others see it as soon
-}
-
-// rightClocks makes the clocks of all members the machine's.
-func (m *Members) rightClocks() error {
-	for _, name := range m.names {
-		if err := os.Remove(filepath.Join(m.dir, name, memberClock)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
 // Pause freezes a member until Resume.
 func (m *Members) Pause(ctx context.Context, name string) error {
 	if err := m.known(name); err != nil {
@@ -351,7 +296,7 @@ func (m *Members) Wipe(ctx context.Context) error {
 
 // restore brings all members back, whatever was done to them, and waits until all serve.
 func (m *Members) restore(ctx context.Context) error {
-	errs := []error{m.rightClocks()}
+	var errs []error
 	for _, name := range m.names {
 		s, err := m.project.Engine.State(ctx, m.container(name))
 		if err == nil && s.Paused {

@@ -32,7 +32,7 @@ func (o Options) withDefaults() Options {
 	o.Step = cmp.Or(o.Step, time.Second)
 	o.MaxBlock = cmp.Or(o.MaxBlock, 2*time.Second)
 	o.Least = cmp.Or(o.Least, 100)
-	o.Lead = cmp.Or(o.Lead, clockguard.DefaultMaxSkew+clockguard.MaxForward+100*time.Millisecond)
+	o.Lead = cmp.Or(o.Lead, apart+clockguard.MaxForward+100*time.Millisecond)
 	return o
 }
 

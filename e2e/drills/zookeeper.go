@@ -124,19 +124,6 @@ func (z *zookeeper) stores(ctx context.Context, addresses map[string]string) err
 	})
 }
 
-func (z *zookeeper) shows(ctx context.Context, address string) (shown time.Time, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*sampleTimeout)
-	defer cancel()
-	err = z.with(ctx, map[string]string{"": address}, func(conn *zk.Conn) error {
-		stat, err := conn.Set(quorumKey, nil, -1) // AwaitQuorum has made it
-		if err == nil {
-			shown = time.UnixMilli(stat.Mtime)
-		}
-		return err
-	})
-	return shown, err
-}
-
 func (z *zookeeper) history(_ context.Context, tree string) ([]history.Version, error) {
 	var dirs []string
 	for _, name := range z.m.names {

@@ -6,37 +6,7 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/scheduler"
-	"github.com/flakeward/flakeward/sim/tree"
 )
-
-// timekeepers are the coordinator's servers on other machines, each with a clock. A ServersWrong
-// fault sets them ahead or back.
-func (sim *Simulation) timekeepers() (servers []tree.Server) {
-	for i := range sim.wrongBy {
-		servers = append(servers, tree.Server{Name: "server", Shows: func() (time.Time, error) {
-			return time.Unix(0, sim.right()).Add(sim.wrongBy[i]), nil
-		}})
-	}
-	return servers
-}
-
-// right is what a right wall clock shows.
-func (sim *Simulation) right() int64 {
-	return begin.UnixNano() + int64(sim.scheduler.Now()) + int64(sim.later)
-}
-
-// injectServers sets the clocks of some of the coordinator's servers.
-func (sim *Simulation) injectServers(f Fault) bool {
-	n := min(f.N, len(sim.wrongBy))
-	for i := range n {
-		sim.wrongBy[i] += f.By
-	}
-	return n > 0 && sim.until(f, func() {
-		for i := range n {
-			sim.wrongBy[i] -= f.By
-		}
-	})
-}
 
 // longest is the longest step ahead that leaves a layout's time room to go on: half of it.
 func (p *Plan) longest() time.Duration {
@@ -48,9 +18,9 @@ func (p *Plan) longest() time.Duration {
 }
 
 // aheads draws, in some runs, clocks that are far ahead, for a moment or for good, of one host or of
-// most, while daemons run, start and start again, and servers whose clocks are wrong.
+// most, while daemons run, start and start again. In some runs daemons trust their clocks.
 func (p *Plan) aheads(r *rand.Rand) (faults []Fault) {
-	p.Timekeepers = pick(r, 0, 1, 3, 3)
+	p.Trust = r.IntN(4) == 0
 	if r.IntN(3) > 0 {
 		return nil
 	}
@@ -85,9 +55,6 @@ func (p *Plan) aheads(r *rand.Rand) (faults []Fault) {
 					step(d)
 				}
 			}
-		}
-		if r.IntN(2) == 0 { // the servers' as well, or other ones
-			faults = append(faults, Fault{At: at + upTo(r, 2*time.Second) - scheduler.Time(time.Second), Kind: ServersWrong, By: pick(r, far, far, -time.Hour, by()), For: long, N: 1 + r.IntN(3)})
 		}
 		if r.IntN(4) == 0 {
 			faults = append(faults, Fault{At: at - upTo(r, time.Second), Kind: Outage, For: min(long, 20*time.Second)})

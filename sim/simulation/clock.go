@@ -16,9 +16,7 @@ type host struct {
 	sim       *Simulation
 	number    int
 	clocks    *clocks.Pair
-	reports   bool // its kernel reports when the wall clock is set, as one does whose hypervisor leaves that to it
-	synced    bool // and calls it synchronised, right or wrong
-	set       bool // it was set, and that is not reported yet
+	synced    bool // its kernel calls the clock synchronised, right or wrong
 	boots     int
 	machine   string         // its hardware identity; empty: it has none
 	disturbed scheduler.Time // until then faults of its clocks have effects
@@ -175,12 +173,8 @@ func (p *proc) Now() clockguard.Reading { return p.host.read() }
 // Boot implements clockguard.Kernel, as do the next two.
 func (p *proc) Boot() int64 { return int64(time.Hour) + p.host.clocks.Boot(p.sim.scheduler.Now()) }
 
-// WasSet is the kernel's word.
-func (p *proc) WasSet() bool {
-	set := p.host.set
-	p.host.set = false
-	return set
-}
+// BootID is of the boot in which the process began.
+func (p *proc) BootID() string { return p.boot }
 
 // Synchronised is the kernel's word.
 func (p *proc) Synchronised() (time.Duration, bool) { return time.Millisecond, p.host.synced }

@@ -164,7 +164,7 @@ func (p *proc) parting(found []*journal.Contents) {
 // calm reports whether nothing lies between a daemon and a worker ID.
 func (sim *Simulation) calm(s *slot) bool {
 	x, h := &sim.conditions, s.host.id(sim)
-	broken := s.host.ahead() > clockguard.MaxForward // a start waits for such a clock
+	broken := s.host.ahead() > clockguard.MaxForward // a start holds such a clock
 	s.all(func(d *disk.Disk) { broken = broken || d.Full || d.Failing || d.Moved > 0 })
 	return !broken && x.down == 0 && x.lost == 0 && x.late == 0 && x.stale == 0 && x.early == 0 && x.deaf[h] == 0 && x.mute[h] == 0 && x.slowed[s.number] == 0 &&
 		len(sim.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.requestFault == nil

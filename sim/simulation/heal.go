@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -28,11 +29,11 @@ func (sim *Simulation) heal() {
 	sim.mendAll()
 	now := sim.scheduler.Now()
 	right := max(begin.UnixNano()+int64(now)+int64(rest), sim.layout.UnixNanos(sim.highest+1))
-	// Three servers say so, so that it is believed.
-	sim.later, sim.wrongBy = time.Duration(right-sim.right()), make([]time.Duration, 3)
+	// Clocks were wrong, or are set ahead now: a person says that they are right.
+	sim.trust = true
 	for _, s := range sim.slots {
 		if s.proc != nil {
-			s.proc.store.Servers = sim.timekeepers()
+			s.proc.lifecycle.Belief.Trust = sim.trust
 		}
 	}
 	for _, h := range sim.hosts {
@@ -89,4 +90,11 @@ func (sim *Simulation) least() int {
 		daemons++
 	}
 	return daemons
+}
+
+// belief is how far daemons believe their clocks.
+func (sim *Simulation) belief() clockguard.Belief {
+	b := clockguard.DefaultBelief()
+	b.Trust = sim.trust
+	return b
 }

@@ -77,7 +77,6 @@ func (sim *Simulation) injectClock(f Fault, h *host) bool {
 			return
 		}
 		h.clocks.Step(sim.scheduler.Now(), by)
-		h.set = h.reports
 	}
 	switch f.Kind {
 	case Step:

@@ -42,7 +42,7 @@ func (s *slot) settle() {
 
 // hostOf makes a host.
 func (sim *Simulation) hostOf(number int) *host {
-	h := &host{sim: sim, number: number, machine: fmt.Sprintf("machine %d", number), reports: number%2 == 1, synced: number%4 == 1}
+	h := &host{sim: sim, number: number, machine: fmt.Sprintf("machine %d", number), synced: number%4 == 1}
 	if number < len(sim.plan.Nameless) && sim.plan.Nameless[number] {
 		h.machine = ""
 	}
@@ -58,8 +58,6 @@ func (sim *Simulation) injectPlace(f Fault, s *slot) bool {
 		return sim.copied(f, s)
 	case Rebooted:
 		return sim.reboot(f, s.host)
-	case ServersWrong:
-		return sim.injectServers(f)
 	case Quiet:
 		return sim.hush(f, s)
 	default:

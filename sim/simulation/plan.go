@@ -25,7 +25,7 @@ type Plan struct {
 	TTL           time.Duration
 	Load          time.Duration // between two requests to a daemon, on the average
 	Faults        []Fault       // in the order of their time
-	Timekeepers   int           // the coordinator's servers on other machines, which tell the time
+	Trust         bool          // daemons follow whatever their clocks show
 
 	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
 	// Nameless are, by host, those without a hardware identity.
@@ -139,11 +139,10 @@ const (
 	Refused
 
 	// What plans draw apart from the kinds before.
-	Copied       // a daemon begins on a copy of this one's state directory, which lives on
-	Rebooted     // a host is, with all that runs there
-	PutAside     // old copies of a daemon's journals are renamed into their place
-	ServersWrong // the clocks of N of the coordinator's servers are wrong by By, For long
-	Quiet        // nobody asks a daemon for IDs, For long
+	Copied   // a daemon begins on a copy of this one's state directory, which lives on
+	Rebooted // a host is, with all that runs there
+	PutAside // old copies of a daemon's journals are renamed into their place
+	Quiet    // nobody asks a daemon for IDs, For long
 )
 
 // drawn is beyond the kinds that each plan draws from.
@@ -155,7 +154,7 @@ var kindNames = [...]string{"clock is set", "clock is set and set back", "clock 
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
 	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "state directory is replaced", "wrong configuration",
 	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
-	"state directory is copied", "host boots again", "old journals are renamed into place", "servers' clocks are wrong", "nobody asks"}
+	"state directory is copied", "host boots again", "old journals are renamed into place", "nobody asks"}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -82,6 +82,7 @@ type proc struct {
 	cluster    string // that lanes are of now
 
 	known       *clockguard.Known // its time, by its host's clocks
+	boot        string            // its host's
 	began       scheduler.Time
 	incarnation string
 
@@ -133,6 +134,7 @@ func (sim *Simulation) start(s *slot) {
 	s.starts++
 	sim.counts.Starts++
 	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, batches: map[*generator.Lane]batches{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p.boot = s.host.known().Boot
 	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
 	s.proc = p
@@ -170,10 +172,9 @@ func (sim *Simulation) start(s *slot) {
 	}
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
-	p.store.Servers = sim.timekeepers()
 	var err error
 	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
-		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim"},
+		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim", Boot: p.boot},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
 	if err != nil {
@@ -181,7 +182,7 @@ func (sim *Simulation) start(s *slot) {
 		return
 	}
 	p.lifecycle = &lifecycle.Lifecycle{
-		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p.known, Belief: clockguard.DefaultBelief(), Coord: s.wrongly.coord(), Log: log,
+		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p.known, Belief: sim.belief(), Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
 			return record.Coordinator(shared{p.coord, p}, p.record), nil
 		},

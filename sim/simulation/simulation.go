@@ -45,9 +45,8 @@ type Simulation struct {
 	random      *rand.Rand // what else is left to chance, anew for each fault
 	operators   *rand.Rand // what operators draw
 	seen        map[int64]scheduler.Time
-	highest     generator.Tick  // of all ceilings, ever
-	wrongBy     []time.Duration // by server of the coordinator: how far its clock is ahead
-	later       time.Duration   // than at the beginning, a right clock is set in the end
+	highest     generator.Tick // of all ceilings, ever
+	trust       bool           // daemons follow whatever their clocks show
 	books       map[place]*ledger
 	truth       truth
 	serving     *slot // whose request took place last
@@ -162,8 +161,8 @@ func (sim *Simulation) build() {
 	sim.sleep = max(1, generator.Tick(maxSleep/sim.layout.TickLength()))
 	sim.tree.Opened, sim.tree.Unfenced = sim.open, p.Unfenced
 	sim.tree.Stored, sim.tree.Deleted = sim.stores, sim.deleted
-	sim.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn && f.Kind < ServersWrong })
-	sim.wrongBy = make([]time.Duration, p.Timekeepers)
+	sim.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn && f.Kind < Quiet })
+	sim.trust = p.Trust
 	sim.text = sim.layout.String()
 	for i, h := range p.Hosts {
 		if h >= len(sim.hosts) {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
@@ -85,22 +84,8 @@ func (l *link) hold(send func()) bool {
 }
 
 func (s *servers) open(t testing.TB, identity coord.Identity) coord.Coordinator {
-	return s.openOn(t, identity, nil)
-}
-
-// elsewhere has three servers on other machines, whose clocks are this one's.
-func (s *servers) elsewhere(t testing.TB, identity coord.Identity) coord.Coordinator {
-	var all []tree.Server
-	for _, name := range []string{"s1", "s2", "s3"} {
-		all = append(all, tree.Server{Name: name, Shows: func() (time.Time, error) { return time.Unix(0, clockguard.System{}.Now().Wall), nil }})
-	}
-	return s.openOn(t, identity, all)
-}
-
-func (s *servers) openOn(t testing.TB, identity coord.Identity, elsewhere []tree.Server) coord.Coordinator {
 	l := &link{servers: s}
 	l.store = tree.NewStore(s.kind, identity.Incarnation, true, l)
-	l.store.Servers = elsewhere
 	c, err := claims.New(l.store, claims.Config{Identity: identity})
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +97,7 @@ func (s *servers) openOn(t testing.TB, identity coord.Identity, elsewhere []tree
 
 func (s *servers) harness() coordtest.Harness {
 	return coordtest.Harness{
-		Open:      s.open,
-		Elsewhere: s.elsewhere,
-		Clocks:    map[tree.Kind]int{tree.Etcd: 3, tree.ZooKeeper: 1}[s.kind],
+		Open: s.open,
 		Revoke: func(_ testing.TB, c coord.Coordinator) {
 			session := s.links[c].store.Session()
 			s.mu.Lock()

@@ -2,9 +2,7 @@ package tree
 
 import (
 	"context"
-	"errors"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
@@ -86,42 +84,4 @@ func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (s
 		return func() { stored = e }
 	})
 	return stored, err
-}
-
-// Clocks implements claims.Store. All of etcd's servers are asked in one request.
-func (s *Store) Clocks(ctx context.Context, layout claims.Entry, clock clockguard.Clock) ([]claims.Shown, error) {
-	servers := s.Servers
-	if s.kind == ZooKeeper {
-		servers = servers[:min(1, len(servers))]
-	}
-	if len(servers) == 0 {
-		return nil, nil
-	}
-	shown := make([]claims.Shown, len(servers))
-	sent := clock.Now().Mono
-	err := s.fenced(ctx, "ask for the time", layout, func(t *Tree) func() {
-		told := make([]claims.Shown, len(servers))
-		for i, server := range servers {
-			told[i].Time, told[i].Err = server.Shows()
-		}
-		if s.kind == ZooKeeper {
-			t.revision++ // it is a write
-		}
-		return func() { copy(shown, told) }
-	})
-	answered := clock.Now().Mono
-	var moved *claims.MovedError
-	if errors.As(err, &moved) {
-		return nil, err
-	}
-	for i, server := range servers {
-		if err != nil {
-			shown[i].Err = err
-		}
-		if shown[i].Err == nil {
-			shown[i].Sent, shown[i].Answered = sent, answered
-		}
-		shown[i].Server = server.Name
-	}
-	return shown, nil
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
@@ -28,21 +27,12 @@ type Store struct {
 	carrier     Carrier
 	// showsRestores is whether the revision shows that the servers went back to an earlier state.
 	showsRestores bool
-	// Servers are those on other machines, which tell the time. The first of ZooKeeper's leads.
-	Servers []Server
 
 	mu      sync.Mutex // guards what follows; never held while a request is carried
 	session int64      // 0: none
 	closed  bool
 	highest int64 // the highest revision seen
 	gone    *coord.RestoredError
-}
-
-// Server is a server with a clock.
-type Server struct {
-	Name string
-	// Shows is what its clock shows when it is asked; an error: it does not answer.
-	Shows func() (time.Time, error)
 }
 
 // NewStore returns a store of an incarnation. If showsRestores, it notices that the servers went

@@ -9,8 +9,8 @@ fi
 if [ ! -f /data/myid ]; then
 	echo "${ZOO_MY_ID:-1}" >/data/myid
 fi
-# FLAKEWARD_DRILL_CLOCK is a file with the seconds that the clock is ahead. JVMFLAGS is several words.
+# JVMFLAGS is several words.
 exec /opt/java/bin/java "-Xmx${ZK_SERVER_HEAP:-1000}m" -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData \
 	-Djava.net.preferIPv4Stack=true -Djava.awt.headless=true -Dzookeeper.jmx.log4j.disable=true \
 	-Dorg.slf4j.simpleLogger.showDateTime=true "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd HH:mm:ss.SSS" \
-	${JVMFLAGS:-} -cp "${FLAKEWARD_DRILL_CLOCK:+/opt/drill:}/opt/zookeeper/*" org.apache.zookeeper.server.quorum.QuorumPeerMain /conf/zoo.cfg
+	${JVMFLAGS:-} -cp "/opt/zookeeper/*" org.apache.zookeeper.server.quorum.QuorumPeerMain /conf/zoo.cfg

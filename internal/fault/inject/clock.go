@@ -40,6 +40,17 @@ type drillClock struct {
 	absent bool   // the last look found no offset
 }
 
+// drillKernel is the kernel of a host whose clock is a drillClock. Each host has a boot of its own,
+// though all of a drill are containers on one machine, and nobody vouches for such a clock.
+type drillKernel struct {
+	clockguard.SystemKernel
+	host string
+}
+
+func (k drillKernel) BootID() string { return k.host }
+
+func (drillKernel) Synchronised() (time.Duration, bool) { return 0, false }
+
 // follow returns c, off by what the file at path says. Close it when done.
 func follow(c clockguard.Clock, path string, report func(error)) (*drillClock, error) {
 	d := &drillClock{Clock: c, path: path, report: report}

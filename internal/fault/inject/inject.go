@@ -66,6 +66,6 @@ func equip(c daemon.Config) (_ daemon.Config, end func(), err error) {
 	if err != nil {
 		return c, nil, fmt.Errorf("the clock: %w", err)
 	}
-	c.Clock, c.Kernel = clock, &clockguard.SystemKernel{}
+	c.Clock, c.Kernel = clock, drillKernel{host: c.Host}
 	return c, clock.close, nil
 }
