@@ -335,6 +335,7 @@ func (c Config) Access() (connect.Config, error) {
 		TLS:      c.Cluster.TLS,
 		User:     c.Cluster.User,
 		Adopt:    c.Cluster.Adopt,
+		FUSE:     c.Journal.FUSE,
 		Clock:    c.Clock,
 		Log:      c.Log,
 	}

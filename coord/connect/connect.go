@@ -40,6 +40,8 @@ type Config struct {
 	TTL time.Duration
 	// Adopt takes a directory that was copied or restored for the cluster's, see dir.Config.
 	Adopt bool
+	// FUSE lets a directory lie on FUSE.
+	FUSE bool
 	// TLS encrypts; dir: has none.
 	TLS TLS
 	// User and Password are for servers that ask for them, if the URL has none.
@@ -197,7 +199,7 @@ func (c *Config) openDir(l location) (remote, error) {
 		}
 		l.path = filepath.Join(c.StateDir, "coord")
 	}
-	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, Clock: c.Clock, Log: c.Log.Named("dir")})
+	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, FUSE: c.FUSE, Clock: c.Clock, Log: c.Log.Named("dir")})
 	if err != nil {
 		return nil, &ConfigError{err}
 	}

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
@@ -36,13 +38,13 @@ const (
 // settings are a history's.
 type settings struct {
 	step, publish time.Duration
-	lanes         int
+	alone         bool // each start has an empty state directory
 	lies          func(path string) bool
 }
 
 // drawn draws settings: short steps flush often, long ones have marks reach further.
 func drawn(chance *rand.Rand) settings {
-	s := settings{step: 100 * time.Millisecond, publish: 100 * time.Millisecond, lanes: 1}
+	s := settings{step: 100 * time.Millisecond, publish: 100 * time.Millisecond}
 	switch chance.IntN(4) {
 	case 0:
 		s.step = 20 * time.Millisecond
@@ -50,17 +52,10 @@ func drawn(chance *rand.Rand) settings {
 		s.step = time.Second
 	}
 	if chance.IntN(3) == 0 {
-		s.publish = 10 * time.Second
-	}
-	if chance.IntN(4) == 0 {
-		s.lanes = 2
+		s.publish = time.Second
 	}
 	return s
 }
-
-// manyLanes have the store write so much, at the shortest interval, that it makes a snapshot of
-// itself every three seconds and begins a new file of its log every fifteen.
-const manyLanes = 48
 
 // cut is when the power of one life is cut.
 type cut struct {
@@ -82,25 +77,16 @@ const (
 // drawnCut draws one. A daemon that did not come to serve is followed by one that must.
 func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
 	c := cut{after: chance.IntN(2) == 0, from: serving}
-	switch {
-	case served && chance.IntN(3) == 0:
+	if served && chance.IntN(3) == 0 {
 		c.from, c.number = starting, 1+chance.IntN(firstFlushes)
 		return c
-	case s.lanes == manyLanes && chance.IntN(3) > 0:
-		c.counts, c.number = isSnapshot, 1
-		return c
-	case s.lanes == manyLanes:
-		c.counts, c.number = isNewLog, 1+chance.IntN(2)
-		return c
 	}
-	switch chance.IntN(6) {
-	case 0:
-		c.counts, c.number = isLog, 1+chance.IntN(4)
-	case 1:
-		c.counts, c.number = isDatabase, 1+chance.IntN(4)
-	case 2:
+	switch what := chance.IntN(6); {
+	case what < 2:
+		c.counts, c.number = isRecord, 1+chance.IntN(8)
+	case what == 2:
 		c.from, c.number = stopping, 1+chance.IntN(6)
-	case 3:
+	case what == 3 || s.alone:
 		c.number = 1 + chance.IntN(12)
 	default:
 		c.counts, c.number = isJournal, 1+chance.IntN(6)
@@ -112,13 +98,14 @@ func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
 type host struct {
 	*testing.T
 	settings
-	chance *rand.Rand
-	disk   *forgetfs.FS
-	host   *process.Host
-	layout *generator.Layout
-	lives  map[string][]int64 // all IDs that left any daemon, by its life
-	took   time.Duration      // the last start, until its first ID
-	tally  tally
+	chance    *rand.Rand
+	disk      *forgetfs.FS
+	host      *process.Host
+	directory string // the coordinator's
+	layout    *generator.Layout
+	lives     map[string][]int64 // all IDs that left any daemon, by its life
+	took      time.Duration      // the last start, until its first ID
+	tally     tally
 
 	serving atomic.Bool // the last daemon has served
 }
@@ -129,18 +116,21 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := sockettest.Dir(t)
+	at := sockettest.Dir(t)
 	h := &host{T: t, settings: s, chance: chance, lives: map[string][]int64{}}
 	if h.layout, err = generator.ParseLayout("flakeward"); err != nil {
 		t.Fatal(err)
 	}
-	h.host, err = process.NewHost(daemon, dir)
+	h.host, err = process.NewHost(daemon, at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.host.Flags = []string{"--journal-step", s.step.String(), "--publish", s.publish.String(), "--lanes", fmt.Sprint(s.lanes), "--host", "powercut"}
+	mount := filepath.Join(at, "disk")
+	h.directory = filepath.Join(mount, "coord")
+	h.host.Flags = []string{
+		"--journal-step", s.step.String(), "--publish", s.publish.String(), "--host", "powercut", "--coord", "dir:" + h.directory,
+	}
 	h.host.Env = []string{fault.Disk + "=fuse"}
-	mount := filepath.Join(dir, "disk")
 	if err := os.Mkdir(mount, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -153,18 +143,14 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 			t.Error(err)
 		}
 	})
-	h.host.StateDir = filepath.Join(mount, "state")
+	if !s.alone {
+		h.host.StateDir = filepath.Join(mount, "state")
+	}
 	return h
 }
 
-// sector is where a write may be torn. The journal survives that at any byte. The store's log takes
-// sectors of 512 bytes to be written whole or not at all, as disks do.
-func sector(path string) int64 {
-	if isJournal(path) {
-		return 1
-	}
-	return 512
-}
+// sector is where a write may be torn. Journal and records survive that at any byte.
+func sector(string) int64 { return 1 }
 
 // live has a daemon live until the power is cut, and the disk forget.
 func (h *host) live(c cut) {
@@ -206,16 +192,12 @@ func (h *host) live(c cut) {
 		h.fail(err)
 	}
 	h.disk.Restore(h.chance)
-	h.compareWithMarks(l.ids)
+	h.compare(l.ids)
 	h.tally.cut(at, c, h.serving.Load())
 }
 
 func (h *host) arm(c cut) <-chan forgetfs.Flush {
-	// Where the flushes that were asked for do not come, any counts after a while.
-	longest := 3 * time.Second
-	if h.lanes == manyLanes {
-		longest = 30 * time.Second
-	}
+	const longest = 3 * time.Second // where the flushes that were asked for do not come, any counts after a while
 	armed := time.Now()
 	counts := func(f forgetfs.Flush) bool { return c.counts == nil || c.counts(f.Path) || time.Since(armed) > longest }
 	return h.disk.Arm(forgetfs.Cut{Counts: counts, Number: c.number, After: c.after})
@@ -298,6 +280,9 @@ func (h *host) start() *life {
 	over, cancel := context.WithTimeoutCause(h.Context(), timeout, errors.New("a daemon takes too long"))
 	l := &life{begun: time.Now(), served: make(chan struct{}), over: over, cancel: cancel}
 	var err error
+	if h.alone {
+		h.host.StateDir = filepath.Join(h.TempDir(), "state")
+	}
 	if l.daemon, err = h.host.Start(h.Context()); err != nil {
 		h.Fatal(err)
 	}
@@ -344,15 +329,19 @@ func (h *host) collect(l *life) {
 	h.lives[fmt.Sprintf("life %d", len(h.lives)+1)] = l.ids
 }
 
-// compareWithMarks counts the IDs of a life above the mark of their worker ID, as the journals on
-// the disk have it after the cut.
-func (h *host) compareWithMarks(ids []int64) {
+// compare counts the IDs of a life above what their worker ID's record and the journals on the disk
+// have after the cut.
+func (h *host) compare(ids []int64) {
 	h.Helper()
-	entries := h.journaled()
+	entries, records := h.journaled(), h.recorded()
 	for _, id := range ids {
 		parts, err := h.layout.Decompose(id)
 		if err != nil {
 			h.Fatalf("%d is no ID: %v", id, err)
+		}
+		h.tally.compared++
+		if parts.Tick > records[int(parts.Worker)] {
+			h.tally.aboveRecord++
 		}
 		if e, named := entries[int(parts.Worker)]; named {
 			h.tally.marked++
@@ -363,17 +352,42 @@ func (h *host) compareWithMarks(ids []int64) {
 	}
 }
 
+// recorded are the ceilings of the records in the directory.
+func (h *host) recorded() map[int]generator.Tick {
+	h.Helper()
+	ceilings := map[int]generator.Tick{}
+	o, err := dir.New(dir.Config{Path: h.directory, Identity: coord.Identity{Incarnation: fmt.Sprintf("reader%d", h.chance.Uint64())}, FUSE: true})
+	if err != nil {
+		h.Fatal(err)
+	}
+	defer o.Close() // it has only read
+	if _, err = o.Inspect(h.Context()); errors.Is(err, coord.ErrNoCluster) {
+		return ceilings
+	}
+	marks, e := o.Marks(h.Context())
+	if err = errors.Join(err, e); err != nil {
+		h.Fatal(err)
+	}
+	for _, m := range marks {
+		ceilings[m.Worker] = m.Ceiling
+	}
+	return ceilings
+}
+
 // journaled is what the journals say of each worker ID: of several entries the highest. They are
 // read from a copy, for only the daemon's drill build takes a directory on FUSE.
 func (h *host) journaled() map[int]journal.Entry {
 	h.Helper()
+	if h.alone {
+		return nil
+	}
 	paths, err := filepath.Glob(filepath.Join(h.host.StateDir, "journal*"))
-	dir := h.TempDir()
+	copied := h.TempDir()
 	for _, path := range paths {
 		data, e := os.ReadFile(path)
-		err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, filepath.Base(path)), data, 0o600))
+		err = errors.Join(err, e, os.WriteFile(filepath.Join(copied, filepath.Base(path)), data, 0o600))
 	}
-	journals, e := journal.Look(dir)
+	journals, e := journal.Look(copied)
 	if err = errors.Join(err, e); err != nil {
 		h.Fatal(err)
 	}
@@ -394,13 +408,13 @@ func (h *host) duplicates() received.Duplicates {
 }
 
 // judge fails the test if an ID came twice, if two lives issued from one tick of a worker ID, or if
-// an ID was above its mark.
+// an ID was above its record or its mark.
 func (h *host) judge() {
 	h.Helper()
 	found, shared := h.duplicates(), received.FindSharedTicks(h.layout, h.lives)
 	h.tally.ids, h.tally.repeated = found.IDs, found.Repeated
-	if found.Repeated > 0 || shared.Shared > 0 || h.tally.aboveMark > 0 {
-		h.Errorf("%d IDs, %d duplicates: %v; %d shared ticks: %q; %d IDs above the journal's mark; the daemons said:\n%s",
-			found.IDs, found.Repeated, found.Examples, shared.Shared, shared.Examples, h.tally.aboveMark, h.logged())
+	if found.Repeated > 0 || shared.Shared > 0 || h.tally.aboveMark+h.tally.aboveRecord > 0 {
+		h.Errorf("%d IDs, %d duplicates: %v; %d shared ticks: %q; %d IDs above the record, %d above the journal's mark; the daemons said:\n%s",
+			found.IDs, found.Repeated, found.Examples, shared.Shared, shared.Examples, h.tally.aboveRecord, h.tally.aboveMark, h.logged())
 	}
 }

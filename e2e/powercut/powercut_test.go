@@ -1,13 +1,15 @@
 //go:build linux
 
-// Package powercut cuts the power of a host whose daemon has the default coordinator: journal and
-// store lie on one disk, and each loses what it did not flush, by itself. The disk is a file system
-// that forgets (package forgetfs); the daemon is a process of its own, built as for all drills,
-// under load. The power goes at a flush of the journal, of the store's log or database, of a
-// directory, or of anything else there, just before it takes effect or just after. Then a new
-// daemon starts on what is left, often with its clock set back so that a lost mark would show. It
-// must serve again, and no ID may be one that ever left any daemon on that disk, nor above the mark
-// that the journal has after the cut.
+// Package powercut cuts the power of a host whose daemon has a directory as its coordinator, on a
+// disk that loses what was not flushed. The disk is a file system that forgets (package forgetfs); the
+// daemon is a process of its own, built as for all drills, under load. The power goes at a flush of
+// a record, of the journal, of a directory, or of anything else there, just before it takes effect
+// or just after. Then a new daemon starts on what is left, often with its clock set back so that a
+// lost record would show. It must serve again, and no ID may be one that ever left any daemon on
+// that disk, nor above what its worker ID's record and the journal have after the cut.
+//
+// The journal lies on the same disk, or each start has an empty state directory elsewhere, so that no
+// journal stands in for a record.
 //
 // The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000 cuts.
 package powercut
@@ -71,17 +73,21 @@ func begin(t *testing.T) uint64 {
 }
 
 // firstFlushes is how many flushes a daemon makes on an empty disk until it serves, and a few more:
-// at each of them the power is cut in a history of its own. A slow machine has more of them, as the
-// store flushes by the clock, too.
-const firstFlushes = 34
+// at each of them the power is cut in a history of its own.
+const firstFlushes = 20
 
 // The power is cut at each of the first flushes of a daemon on an empty disk, and then at others.
-func TestPowerCuts(t *testing.T) {
+func TestPowerCuts(t *testing.T) { powerCuts(t, false) }
+
+// The same without a journal: each start has an empty state directory.
+func TestPowerCutsOfTheDirectoryAlone(t *testing.T) { powerCuts(t, true) }
+
+func powerCuts(t *testing.T, alone bool) {
 	t.Parallel()
 	s := begin(t)
-	histories, withManyLanes := min(*cuts, firstFlushes), 0
+	histories := min(*cuts, firstFlushes)
 	if *cuts >= 8*firstFlushes {
-		histories, withManyLanes = 2*firstFlushes, 4 // before and after each of them
+		histories = 2 * firstFlushes // before and after each of them
 	}
 	var total tally
 	t.Run("histories", func(t *testing.T) {
@@ -90,9 +96,7 @@ func TestPowerCuts(t *testing.T) {
 				t.Parallel()
 				chance := rand.New(rand.NewPCG(s, uint64(i)))
 				s := drawn(chance)
-				if i < withManyLanes {
-					s = settings{step: time.Second, publish: 100 * time.Millisecond, lanes: manyLanes}
-				}
+				s.alone = alone
 				h := newHost(t, chance, s)
 				h.live(cut{number: i%firstFlushes + 1, after: (i/firstFlushes+i)%2 == 0})
 				for h.tally.cuts < (*cuts+i)/histories {
@@ -107,8 +111,8 @@ func TestPowerCuts(t *testing.T) {
 		}
 	})
 	t.Log(&total)
-	if !t.Failed() && (total.cuts != *cuts || total.marked == 0) {
-		t.Errorf("%d cuts, not %d; %d IDs were compared with a mark", total.cuts, *cuts, total.marked)
+	if !t.Failed() && (total.cuts != *cuts || total.compared == 0 || (total.marked == 0) != alone) {
+		t.Errorf("%d cuts, not %d; %d IDs were compared with a record, %d with a mark", total.cuts, *cuts, total.compared, total.marked)
 	}
 }
 
@@ -120,7 +124,7 @@ func TestALostMarkShows(t *testing.T) {
 	chance := rand.New(rand.NewPCG(s, 0))
 	const limit = 30
 	var h *host
-	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 10 * time.Second, lanes: 1, lies: func(path string) bool {
+	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 10 * time.Second, lies: func(path string) bool {
 		return h.serving.Load() && isJournal(path)
 	}})
 	for n := range limit {
@@ -138,28 +142,33 @@ func TestALostMarkShows(t *testing.T) {
 	t.Errorf("no duplicate among %d IDs after %d cuts of a disk that lies", h.duplicates().IDs, limit)
 }
 
-// isJournal, isLog and isDatabase say what a flush was of: a lane's journal, the store's
-// write-ahead log, its database.
-func isJournal(path string) bool {
-	return strings.HasPrefix(path, "state/journal")
+// That a record is lost shows: here by a disk that reports flushes of records as done when they are
+// not, from the time on when the daemon serves.
+func TestALostRecordShows(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	chance := rand.New(rand.NewPCG(s, 0))
+	const limit = 30
+	var h *host
+	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 100 * time.Millisecond, alone: true, lies: func(path string) bool {
+		return h.serving.Load() && inDirectory(path)
+	}})
+	for n := range limit {
+		h.live(cut{from: serving, counts: isRecord, number: 10 + chance.IntN(5)})
+		if h.tally.aboveRecord > 0 {
+			t.Logf("%d IDs were above the record that was lost, after %d cuts", h.tally.aboveRecord, n+1)
+			return
+		}
+	}
+	t.Errorf("no ID was above its record, after %d cuts of a disk that lies", limit)
 }
 
-func isLog(path string) bool {
-	return strings.HasPrefix(path, logs)
+// isJournal, isRecord and inDirectory say what a flush was of: the journal, a record of the
+// directory that is made anew or the names of the records, anything in the directory.
+func isJournal(path string) bool { return strings.HasPrefix(path, "state/journal") }
+
+func isRecord(path string) bool {
+	return inDirectory(path) && (strings.HasSuffix(path, "/new") || strings.HasSuffix(path, "/workers"))
 }
 
-const logs = "state/etcd/member/wal" // the directory
-
-// isSnapshot and isNewLog say whether it was of the store's raft snapshot, or of a log file that it
-// is about to begin.
-func isSnapshot(path string) bool {
-	return strings.HasPrefix(path, "state/etcd/member/snap/") && strings.HasSuffix(path, ".snap")
-}
-
-func isNewLog(path string) bool {
-	return path == logs || isLog(path) && strings.HasSuffix(path, ".tmp")
-}
-
-func isDatabase(path string) bool {
-	return path == "state/etcd/member/snap/db"
-}
+func inDirectory(path string) bool { return strings.HasPrefix(path, "coord/") || path == "coord" }

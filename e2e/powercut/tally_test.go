@@ -28,8 +28,10 @@ type tally struct {
 	ids      uint64
 	repeated uint64
 
-	marked    int // IDs whose worker ID a journal named after the cut
-	aboveMark int // of them, those above its mark
+	compared    int // IDs that were compared with the record of their worker ID after the cut
+	aboveRecord int // of them, those above its ceiling
+	marked      int // IDs whose worker ID a journal named after the cut
+	aboveMark   int // of them, those above its mark
 }
 
 // kind is what a flush was of.
@@ -37,18 +39,14 @@ func kind(f forgetfs.Flush) string {
 	switch {
 	case f.Number == 0:
 		return "no flush"
-	case isNewLog(f.Path):
-		return "store's next log file"
-	case isSnapshot(f.Path):
-		return "store's snapshot"
-	case f.Directory:
-		return "directory"
 	case isJournal(f.Path):
 		return "journal"
-	case isLog(f.Path):
-		return "store's log"
-	case isDatabase(f.Path):
-		return "store's database"
+	case isRecord(f.Path) && f.Directory:
+		return "names of records"
+	case isRecord(f.Path):
+		return "file of the directory"
+	case f.Directory:
+		return "names"
 	default:
 		return "other file"
 	}
@@ -92,6 +90,8 @@ func (t *tally) add(o *tally) {
 	t.fresh = append(t.fresh, o.fresh...)
 	t.ids += o.ids
 	t.repeated += o.repeated
+	t.compared += o.compared
+	t.aboveRecord += o.aboveRecord
 	t.marked += o.marked
 	t.aboveMark += o.aboveMark
 }
@@ -103,8 +103,8 @@ func (t *tally) String() string {
 	}
 	slices.Sort(of)
 	slices.Sort(t.starts)
-	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a mark",
-		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.marked)
+	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a record, %d with a mark",
+		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.compared, t.marked)
 	if n := len(t.starts); n > 0 {
 		text += fmt.Sprintf("; %d daemons served, after %v (median), %v (99 in 100), %v (longest)", n,
 			t.starts[n/2].Round(time.Millisecond), t.starts[n*99/100].Round(time.Millisecond), t.starts[n-1].Round(time.Millisecond))

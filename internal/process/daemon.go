@@ -117,7 +117,7 @@ func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	if h.Clock != nil {
 		env = append([]string{fault.Clock + "=" + h.Clock.path}, env...)
 	}
-	args := append([]string{h.Binary, "daemon", "--socket", h.Socket, "--state-dir", h.StateDir, "--coord", "dir:", "--log-json"}, h.Flags...)
+	args := append([]string{h.Binary, "daemon", "--socket", h.Socket, "--state-dir", h.StateDir, "--log-json"}, h.Flags...)
 	d.Process, err = Start(ctx, Program{Command: append(slices.Clone(h.Within), args...), Env: env, Log: d.said})
 	if err != nil {
 		_ = kept.Close()

@@ -1,0 +1,57 @@
+package update
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/process"
+	"github.com/flakeward/flakeward/internal/sockettest"
+	"github.com/flakeward/flakeward/internal/wire"
+)
+
+// Two daemons with one directory are a cluster of two. Each is killed under load and started again, with
+// an empty state directory, so that the directory alone knows what was issued: no ID comes twice, and
+// no two of all their lives issue from one tick of a worker ID.
+func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
+	program, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory, layout := filepath.Join(t.TempDir(), "coord"), must.Get(generator.ParseLayout("flakeward"))(t)
+	var mu sync.Mutex
+	lives, clusters := map[string][]int64{}, map[string]bool{}
+	t.Run("both", func(t *testing.T) {
+		for i := range 2 {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				t.Parallel()
+				h := must.Get(process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", "dir:"+directory, "--window", "1s", "--publish", "100ms", "--journal-step", "100ms"))(t)
+				for n := range times(10, 1000) {
+					h.StateDir = filepath.Join(t.TempDir(), "state")
+					d := start(t, h)
+					c := ask(t, h.Socket, 2, true)
+					told := info.Parse(must.Get(load.Ask(t.Context(), h.Socket, (*wire.Reader).Bulk, "INFO"))(t)).Map()
+					must.Do(t, c.all[0].Await(t.Context(), 1+rand.IntN(5000)), d.Kill())
+					mu.Lock()
+					lives[fmt.Sprint(i, n)], clusters[told["cluster_id"]] = c.end(), true
+					mu.Unlock()
+				}
+			})
+		}
+	})
+	var all []int64
+	for _, ids := range lives {
+		all = append(all, ids...)
+	}
+	if n, shared := distinct(t, all), received.FindSharedTicks(layout, lives); shared.Shared > 0 || len(clusters) != 1 || n < 1000 {
+		t.Errorf("%d IDs of the clusters %v; %d shared ticks: %q", n, clusters, shared.Shared, shared.Examples)
+	}
+	t.Logf("FIGURE %d lives, %d IDs", len(lives), len(all))
+}
