@@ -73,8 +73,8 @@ func TestLife(t *testing.T) {
 	}
 	r.Stop()
 
-	if e := journalOf(t, c).Lanes[0]; e.Mark != parts.Tick || e.Ceiling != 0 {
-		t.Errorf("after a clean stop the journal has mark %d and ceiling %d, want the last tick %d and no grant", e.Mark, e.Ceiling, parts.Tick)
+	if e := journalOf(t, c).Lanes[0]; e.Mark != parts.Tick {
+		t.Errorf("after a clean stop the journal has mark %d, want the last tick %d", e.Mark, parts.Tick)
 	}
 	if _, err := os.Lstat(c.Socket.Path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the socket file is still there: %v", err)
@@ -224,15 +224,14 @@ func TestCoordinatorUnreachable(t *testing.T) {
 }
 
 // The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot
-// reach it either), and started again: it issues from the grant in its journal, and goes on when
-// the coordinator is back.
-func TestColdStart(t *testing.T) {
+// reach it either), and started again: it waits, and goes on when the coordinator is back.
+func TestAStartWaitsForTheCoordinator(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
 	c.Cluster.Coord = etcd.URL("test")
 	r := start(t, c)
 	last := r.next()
-	worker, cluster := r.info()["worker_id"], r.info()["cluster_id"]
+	worker := r.info()["worker_id"]
 	etcd.Stop(0)
 	if id := r.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)
@@ -240,27 +239,19 @@ func TestColdStart(t *testing.T) {
 	last = r.next()
 	r.Stop()
 
-	cold := start(t, c)
-	if id := cold.next(); id <= last {
+	c.Waiting.MaxBlock = 50 * time.Millisecond
+	again := launch(t, c)
+	for !strings.Contains(again.log.String(), "waiting for the coordinator") {
+		if id, err := again.do("NEXT"); err == nil {
+			t.Fatalf("without the coordinator it issues %v", id)
+		}
+	}
+	etcd.Start(0)
+	again.UntilReady()
+	if id := again.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)
 	}
-	info := cold.info()
-	if info["worker_id"] != worker || info["claimed"] != "false" {
-		t.Errorf("cold start with worker ID %s, claimed %s, want %s and no claim", info["worker_id"], info["claimed"], worker)
-	}
-	if info["cluster_id"] != cluster || cluster == "" {
-		t.Errorf("the journal's grant is said to be of cluster %q, want %q", info["cluster_id"], cluster)
-	}
-	last = cold.next()
-	etcd.Start(0)
-	for cold.info()["claimed"] != "true" {
-		id := cold.next()
-		if id <= last {
-			t.Fatalf("ID %d after %d", id, last)
-		}
-		last = id
-	}
-	if got := cold.info()["worker_id"]; got != worker {
+	if got := again.info()["worker_id"]; got != worker {
 		t.Errorf("claimed worker ID %s, had %s", got, worker)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
@@ -50,27 +49,6 @@ func TestForms(t *testing.T) {
 	}
 	if uuid := r.text("NEXT", "AS", "uuid"); r.decoded(uuid) <= last {
 		t.Errorf("the UUID %s is not decoded as it is", uuid)
-	}
-}
-
-// UUIDs name the cluster, which a start without its coordinator knows from its journal.
-func TestUUIDsOfAColdStart(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.URL("test")
-	r := start(t, c)
-	before := r.text("NEXT", "AS", "uuid")
-	etcd.Stop(0)
-	r.Stop()
-
-	cold := start(t, c)
-	after := cold.text("NEXT", "AS", "uuid")
-	coder := form.New(layoutOf(t, c), cold.info()["cluster_id"])
-	for _, uuid := range []string{before, after} {
-		must.Get(coder.Parse(form.UUID, uuid))(t)
-	}
-	if before >= after {
-		t.Errorf("%s came before %s", before, after)
 	}
 }
 

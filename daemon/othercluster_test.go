@@ -126,36 +126,6 @@ func holdOn(r *running) (hangUp func()) {
 	return hangUp
 }
 
-// A daemon that started from its journal while the coordinator was away stops when that comes back
-// as another cluster.
-func TestColdStartMeetsAnotherCluster(t *testing.T) {
-	t.Parallel()
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	etcd.Stop(0)
-	nothing := etcd.Backup()
-	etcd.Start(0)
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.URL("test")
-	r := start(t, c)
-	r.next()
-	id := r.info()["cluster_id"]
-	etcd.Stop(0)
-	r.Stop()
-
-	cold := start(t, c)
-	cold.next()
-	etcd.Restore(nothing)
-	etcd.Start(0)
-	var foreign *grant.ForeignError
-	if err := cold.End(); !errors.As(err, &foreign) || foreign.Journal != id {
-		t.Fatalf("the daemon ended with %v, want that the cluster is not %s any more", err, id)
-	}
-	cold.saysWhyItEnded()
-	if e := journalOf(t, c).Lanes[0]; e.Ceiling != 0 {
-		t.Errorf("the journal keeps a grant up to %d", e.Ceiling)
-	}
-}
-
 // A coordinator that was put back from a backup says so to the daemon, which issues on in its
 // grant, says why that will not last, and does not end.
 func TestRestoredCoordinator(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -46,8 +45,8 @@ func (p *process) contents() journal.Contents {
 }
 
 // The coordinator was wiped between two starts, and others are in the new cluster already. The next
-// start refuses, and leaves no grant in the journal, until it is told that it may go over: then it
-// never meets the others, nor what it has issued itself.
+// start refuses until it is told that it may go over: then it never meets the others, nor what it
+// has issued itself.
 func TestScheduleTheOtherCluster(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
@@ -64,17 +63,12 @@ func TestScheduleTheOtherCluster(t *testing.T) {
 			t.Error("a refused daemon has a lane, or says that it can have one")
 		}
 		again.says(again.Condition(), old, again.cluster)
-		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark || c.Lanes[0].Ceiling != 0 {
-			t.Errorf("the journal is %+v, want it as it was except for the grant, %+v", c, before)
+		if c := again.contents(); c.Cluster != old || c.Lanes[0].Opening != before.Opening || c.Lanes[0].Mark != before.Mark {
+			t.Errorf("the journal is %+v, want it as it was, %+v", c, before)
 		}
 		must.Do(t, again.Shut(t.Context()))
 		found := again.cluster
 		again.crash()
-		cold, coldErr := h.coldStart()
-		if !errors.Is(coldErr, grant.ErrNoGrant) {
-			t.Errorf("a cold start after the refusal ended with %v", coldErr)
-		}
-		cold.crash()
 
 		h.accept = uuid.NewString()
 		wrong := h.reboot()
@@ -148,34 +142,34 @@ func TestAcceptChangesNothingOtherwise(t *testing.T) {
 	}
 }
 
-// A cold start issues from the grant of a cluster that, as turns out later, is no more.
-func TestScheduleAColdStartMeetsAnotherCluster(t *testing.T) {
+// What was handed over is of a cluster that, as turns out later, is no more.
+func TestScheduleAnUpdateMeetsAnotherCluster(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("A")
 		a := h.start()
 		a.issueAll()
 		old := a.cluster
-		a.crash()
+		handed := a.handOver()
 		w.wipe()
-		cold := must.Get(h.coldStart())(t)
+		again := must.Get(h.takenOver(handed))(t)
 		w.clock.Advance(step + step/2)
-		must.Do(t, cold.Renew())
-		cold.issues()
-		last := cold.lane.Highest()
-		foreign := cold.refused()
-		cold.says(foreign, old, cold.cluster)
-		if !cold.lane.Closed() {
+		must.Do(t, again.Renew())
+		again.issues()
+		last := again.lane.Highest()
+		foreign := again.refused()
+		again.says(foreign, old, again.cluster)
+		if !again.lane.Closed() {
 			t.Error("the lane goes on")
 		}
-		cold.says(cold.Condition(), old, cold.cluster)
-		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
-			t.Errorf("the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
+		again.says(again.Condition(), old, again.cluster)
+		if e := again.onDisk(); e.Mark < last {
+			t.Errorf("the journal has mark %d, want at least %d", e.Mark, last)
 		}
-		must.Do(t, cold.Shut(t.Context()))
-		if e := cold.onDisk(); e.Ceiling != 0 || e.Mark < last {
-			t.Errorf("after the stop the journal has mark %d and a grant up to %d, want at least %d and none", e.Mark, e.Ceiling, last)
+		must.Do(t, again.Shut(t.Context()))
+		if e := again.onDisk(); e.Mark < last {
+			t.Errorf("after the stop the journal has mark %d, want at least %d", e.Mark, last)
 		}
-		if c := cold.contents(); c.Cluster != old {
+		if c := again.contents(); c.Cluster != old {
 			t.Errorf("the journal is of cluster %s, want the old one %s", c.Cluster, old)
 		}
 	})
@@ -203,43 +197,7 @@ func TestWrongCoordinatorLeavesTheJournalAlone(t *testing.T) {
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("the journal is now %s, %v", after, err)
 	}
-	if _, err := h.coldStart(); err != nil {
-		t.Errorf("a cold start at the right coordinator ended with %v", err)
+	if got := h.start().Holding(); got.Floor != a.Holding().Mark {
+		t.Errorf("a start at the right coordinator goes on with %+v", got)
 	}
-	w.clock.Advance(time.Millisecond)
-}
-
-// The daemon is told to go over to a new cluster, in which another has its worker ID already, and
-// the coordinator does not answer at its start: nothing is issued from the old cluster's grant. Nor
-// is it after the new one was joined and the daemon crashed before it had journaled anything of it,
-// without the flag.
-func TestScheduleAcceptedBeforeAColdStart(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("A")
-	a := h.start()
-	before := a.Holding()
-	a.crash()
-	w.wipe()
-	c := w.host("C").startFor(before.Worker)
-	if c.worker() != before.Worker || c.issueAll() == 0 {
-		t.Fatalf("the other host has worker ID %d; the test is void", c.worker())
-	}
-	h.accept = c.cluster
-	cold, err := h.coldStart()
-	if !errors.Is(err, grant.ErrNoGrant) || !strings.Contains(err.Error(), c.cluster) {
-		t.Errorf("the cold start ended with %v, want no grant, and which cluster it is left for", err)
-	}
-	w.clock.Advance(step)
-	must.Do(t, cold.Renew())
-	cold.issueAll()
-	cold.attach()
-	cold.crash()
-
-	h.accept = ""
-	if again, err := h.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("the next cold start ended with %v, want no grant", err)
-		again.issueAll()
-	}
-	must.Do(t, c.Renew())
-	c.issueAll()
 }

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
@@ -36,27 +34,6 @@ type claimer struct {
 	unjournaled coord.Claim       // opened, and not in the journal yet
 	stale       []string          // claim nodes that the next claim deletes
 	shown       coord.Hold        // what the last publish shows of the clock
-}
-
-// apart is the time between the claims of two neighbouring lanes that issue from their journal's
-// grant: the requests that they have meanwhile need the processor more.
-const apart = 20 * time.Millisecond
-
-// letOthers has a lane that issues from its journal's grant wait for those before it to claim,
-// unless that grant ends soon or a request needs another worker ID.
-func (c *claimer) letOthers(ctx context.Context) {
-	cur := c.held.snapshot().current
-	if !cur.cold || cur.granted-c.pace.tick() < c.pace.window/2 {
-		return
-	}
-	due := c.pace.now().Mono + clockguard.Mono(time.Duration(c.lane)*apart)
-	for c.demand.unwanted.Load() == nil && ctx.Err() == nil {
-		left := due.Sub(c.pace.now().Mono)
-		if left <= 0 {
-			return
-		}
-		c.pace.pause(ctx, left, c.demand.wake)
-	}
 }
 
 // deleteStale has the next claim delete the claim nodes that a journal names: they are of dead
@@ -89,7 +66,7 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Lane:    c.lane,
 		Stale:   c.stale,
 	}
-	if s.current.cold {
+	if s.current.handed {
 		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
 	}
 	if s.current.claim == nil {
@@ -103,15 +80,11 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	claim, err := c.unjournaled, error(nil)
 	if claim == nil {
 		if claim, err = c.claim(ctx, request); err != nil {
-			err = c.contact.noted(fmt.Errorf("no worker ID: %w", err))
-			if s.current.lane == nil && !c.contact.reachable.Load() && !errors.Is(err, errLimited) && c.resume() == nil {
-				c.log.Warn("the coordinator does not answer; issuing from the journal's grant")
-			}
-			return err
+			return c.contact.noted(fmt.Errorf("no worker ID: %w", err))
 		}
 	}
 	c.contact.backoff.reset()
-	if s.current.lane == nil && s.current.opening != "" && s.current.granted > 0 && !claim.Continues() {
+	if s.current.lane == nil && s.current.node != "" && !claim.Continues() {
 		c.log.Warn("the journal is not continued; the record rules", "journal_worker", s.current.worker, "journal_mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
@@ -154,8 +127,7 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
 		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
-		// A journal that was put back may name a grant that has been given back since.
-		next.granted = min(s.current.granted, claim.Floor())
+		next.granted = s.current.granted
 		if next.lane == nil || next.lane.Closed() {
 			lane, err := c.newLane(next.worker, next.mark)
 			if err != nil {
@@ -198,9 +170,18 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	return err
 }
 
-// errLimited ends a claim that has met a raise before anything is sent. It is made again once the
-// journal knows.
-var errLimited = errors.New("all marks were raised, and the journal does not say so yet")
+func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, error) {
+	lane, err := generator.NewLane(c.pace.layout, c.datacenter, worker, floor)
+	if err != nil {
+		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
+	}
+	lane.Bind(c.machine)
+	lane.Skip(c.skipped)
+	if !c.fromZero {
+		lane.Roll()
+	}
+	return lane, nil
+}
 
 // onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes
 // none.
@@ -209,24 +190,15 @@ func (c *claimer) onRaise(r coord.Raise) error {
 		return err
 	}
 	c.issued.Raised(r)
-	if c.held.owesLimit() {
-		return errLimited
-	}
 	return nil
 }
 
-// claim claims a worker ID and opens it, with a journal that knows of the last raise. Between the
-// two steps it ends the lane that the opening would not continue (invariant 6).
+// claim claims a worker ID and opens it. Between the two steps it ends the lane that the opening
+// would not continue (invariant 6).
 func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	request.Raised = c.onRaise
 	for {
-		if err := c.held.keepLimit(); err != nil {
-			return nil, fmt.Errorf("%w: %w", errLimited, err)
-		}
 		pending, err := c.coord.Claim(ctx, request)
-		if errors.Is(err, errLimited) && ctx.Err() == nil {
-			continue
-		}
 		if err != nil {
 			return nil, err
 		}

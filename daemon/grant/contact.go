@@ -42,7 +42,6 @@ func (c *contact) noted(err error) error {
 	if !c.reachable.Load() {
 		c.backoff.reset()
 	}
-	c.issued.poison(err)
 	if could != c.canAcquire() {
 		c.issuer.Changed() // requests that wait for another worker ID have to do without, or can have one
 	}
@@ -67,7 +66,6 @@ func (c *contact) noted(err error) error {
 // notJoined notes why the cluster could not be joined.
 func (c *contact) notJoined(err error) {
 	c.reachable.Store(err == nil)
-	c.issued.poison(err)
 	c.failure.set(c.pace.now(), err)
 }
 

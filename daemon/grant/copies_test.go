@@ -1,12 +1,10 @@
 package grant_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -74,21 +72,6 @@ func TestACopyBesideTheOriginalGetsAnotherWorkerID(t *testing.T) {
 	}
 }
 
-// A copy has no cold start: its original may be issuing from that very grant.
-func TestACopyIssuesNothingWithoutTheCoordinator(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("H")
-	original := h.start()
-	c := h.copied()
-	if _, err := c.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("a cold start on a copy: %v, want ErrNoGrant", err)
-	}
-	original.issueAll()
-	if p, err := h.copied().coldStart(); !errors.Is(err, grant.ErrNoGrant) || p.issueAll() != 0 {
-		t.Errorf("a cold start on a later copy: %v, want ErrNoGrant", err)
-	}
-}
-
 // The marks of a copy are floors, also after its daemon has written a journal of its own and was
 // started again, where the coordinator has lost what it knew.
 func TestTheMarksOfACopyAreFloors(t *testing.T) {
@@ -104,7 +87,7 @@ func TestTheMarksOfACopyAreFloors(t *testing.T) {
 	contents := must.Get(c.reboot().dir.Read())(t)
 	left := generator.Tick(-1)
 	for _, e := range contents.Lanes {
-		if e.Worker == worker && e.Left && e.Claim == "" && e.Ceiling == 0 {
+		if e.Worker == worker && e.Left && e.Claim == "" {
 			left = e.Mark
 		}
 	}

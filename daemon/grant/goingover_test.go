@@ -126,7 +126,7 @@ func TestAllLanesGoOverAtOnce(t *testing.T) {
 			h.accept = h.wiped(2)
 			two := h.joined(2)
 			for i, p := range two.all {
-				if c := p.contentsOfLane(); c.Cluster != h.accept || c.Lanes[0].Ceiling != 0 || c.Lanes[0].Claim != "" || c.Lanes[0].Mark == 0 {
+				if c := p.contentsOfLane(); c.Cluster != h.accept || c.Lanes[0].Claim != "" || c.Lanes[0].Mark == 0 {
 					t.Errorf("lane %d's journal is %+v, want one of cluster %s with its mark and nothing else", i, c, h.accept)
 				}
 			}
@@ -164,9 +164,6 @@ func TestGoingOverNeedsTheDisk(t *testing.T) {
 	if err := l.all[0].Attach(c, cluster); !errors.Is(err, errDisk) || errors.As(err, &foreign) {
 		t.Errorf("went over with a full disk: %v", err)
 	}
-	if err := l.all[0].ColdStart(*l.inherited[0]); !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("a cold start in between ended with %v", err)
-	}
 	l.all[0].disk.full = false
 	must.Do(t, l.join())
 	for _, p := range slices.Backward(l.all) {
@@ -188,7 +185,7 @@ func TestAJournalLeftBehindIsTakenAlong(t *testing.T) {
 	if two.inherited[0] == nil || two.inherited[1] != nil {
 		t.Fatalf("taken over: %v, want the first lane's alone", two.inherited)
 	}
-	if c := two.all[1].contentsOfLane(); c.Cluster != found || len(c.Lanes) != 1 || !c.Lanes[0].Left || c.Lanes[0].Ceiling != 0 {
+	if c := two.all[1].contentsOfLane(); c.Cluster != found || len(c.Lanes) != 1 || !c.Lanes[0].Left {
 		t.Errorf("lane 1's journal is %+v, want its mark in cluster %s", c, found)
 	}
 	for _, p := range slices.Backward(two.all) {
@@ -245,7 +242,7 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 	const all, kept = 200, 64
 	for i := range all {
 		mark := w.tick() - all + generator.Tick(i)
-		c.Lanes = append(c.Lanes, journal.Entry{Worker: i, Opening: "nobody's", Claim: "gone", Mark: mark, Ceiling: w.tick()})
+		c.Lanes = append(c.Lanes, journal.Entry{Worker: i, Opening: "nobody's", Claim: "gone", Mark: mark})
 	}
 	p.InheritLeft(c, "")
 	must.Do(t, p.Attach(&faulty{}, coord.Cluster{UUID: "found"}))
@@ -254,34 +251,8 @@ func TestMarksThatAJournalKeeps(t *testing.T) {
 		t.Fatalf("the journal is of %s and has %d entries, want %d", got.Cluster, len(got.Lanes), kept)
 	}
 	for _, e := range got.Lanes {
-		if e.Worker < all-kept || !e.Left || e.Ceiling != 0 || e.Claim != "" {
+		if e.Worker < all-kept || !e.Left || e.Claim != "" {
 			t.Errorf("%+v is kept", e)
 		}
-	}
-}
-
-// The claims of lanes that do not run are deleted once: with the first claim of the first start
-// without them.
-func TestClaimsOfIdleLanesAreDeletedOnce(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("A")
-	four := h.startLanes(4)
-	var held []string
-	for _, p := range four.all[1:] {
-		held = append(held, p.Holding().Claim)
-	}
-	four.crash()
-	for start, want := range [][]string{held, nil} {
-		one := h.joined(1)
-		var dead [][]string
-		one.coord.asked = func(r coord.Request) { dead = append(dead, r.Stale) }
-		p := one.all[0]
-		p.acquire()
-		w.clock.Advance(window + wait)
-		must.Do(t, p.Acquire(t.Context(), true))
-		if len(dead) != 2 || !slices.Equal(dead[0], want) || len(dead[1]) != 0 {
-			t.Errorf("start %d: the claims delete %v, want %v and nothing", start, dead, want)
-		}
-		one.crash()
 	}
 }

@@ -1,9 +1,7 @@
 package grant_test
 
 import (
-	"context"
 	"errors"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,7 +38,7 @@ func TestAMarkThatWasNotFlushedIsNotHandedOver(t *testing.T) {
 	}
 	handed := before.handOver()
 	after, err := h.takenOver(handed)
-	if handed.Worker != coord.AnyWorker || !errors.Is(err, grant.ErrNoGrant) {
+	if handed.Worker != coord.AnyWorker || !errors.Is(err, grant.ErrNothingHanded) {
 		t.Errorf("%+v is handed over, and taken over with %v", handed, err)
 	}
 	if read := after.Holding().Mark; read <= flushed {
@@ -85,7 +83,7 @@ func TestATakenOverLaneGoesOnAboveTheLastTick(t *testing.T) {
 	after.issueAll()
 }
 
-// A worker ID that another has opened since ends before it is claimed again, as after a cold start.
+// A worker ID that another has opened since ends before it is claimed again.
 func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
 	w := newFixture(t)
 	h, thief := w.host("J"), w.host("K")
@@ -100,63 +98,6 @@ func TestATakenOverLaneEndsWhenItsWorkerIDWasOpened(t *testing.T) {
 		t.Error("the lane goes on")
 	}
 	after.issueAll()
-}
-
-// Lanes that were taken over issue already. They claim one after the other: all at once would take
-// the processor from the requests that have waited. One that needs another worker ID does not wait,
-// and none does where the grants end soon.
-func TestTakenOverLanesClaimOneAfterTheOther(t *testing.T) {
-	for _, soon := range []bool{false, true} {
-		w := newFixture(t)
-		h := w.host("J")
-		before := h.startLanes(3)
-		var handed []grant.Handed
-		for _, p := range before.all {
-			handed = append(handed, grant.HandOver(p.Holder))
-		}
-		before.crash()
-		if soon {
-			w.clock.Advance(window/2 + step)
-		}
-		l := h.bootLanes(3)
-		l.lifecycle.TakeOver(l.inherited, handed)
-		if err := l.join(); err != nil {
-			t.Fatal(err)
-		}
-		var mu sync.Mutex
-		var claimed [3]bool
-		l.coord.asked = func(r coord.Request) {
-			mu.Lock()
-			defer mu.Unlock()
-			claimed[r.Lane] = true
-		}
-		has := func() [3]bool {
-			mu.Lock()
-			defer mu.Unlock()
-			return claimed
-		}
-		l.all[2].ReLease(l.all[2].inUse())
-		ctx, stop := context.WithCancel(t.Context())
-		var all sync.WaitGroup
-		for i := range l.all {
-			all.Go(func() {
-				if err := l.lifecycle.Hold(ctx, i); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		w.clock.BlockUntil(3)
-		if has() != [3]bool{true, soon, true} {
-			t.Errorf("grants end soon: %v, and before any time has passed, lanes have claimed: %v", soon, has())
-		}
-		for !has()[1] {
-			w.clock.Advance(time.Millisecond)
-			w.clock.BlockUntil(3)
-		}
-		stop()
-		all.Wait()
-		l.issueAll()
-	}
 }
 
 // What was handed over counts with the journal that it was handed over beside, and no other.
@@ -175,7 +116,7 @@ func TestWhatWasHandedOverIsOfTheJournal(t *testing.T) {
 		from := handed
 		change(&from)
 		p, err := h.takenOver(from)
-		if !errors.Is(err, grant.ErrNoGrant) || p.lane != nil {
+		if !errors.Is(err, grant.ErrNothingHanded) || p.lane != nil {
 			t.Errorf("%s: %v, and it issues: %v", what, err, p.lane != nil)
 		}
 		p.crash()

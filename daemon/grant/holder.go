@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -117,8 +116,8 @@ func (k *Holder) LayoutText() string { return k.held.text }
 // it.
 func (k *Holder) Window() generator.Tick { return k.pace.window }
 
-// Cluster is the UUID of the cluster that the holder is attached to, or, after a cold start, of the
-// one that the journal's grant is of: while something is issued, of the one in which it is. Empty:
+// Cluster is the UUID of the cluster that the holder is attached to, or, after an update, of the
+// one of the lane that was handed over: while something is issued, of the one in which it is. Empty:
 // of none yet.
 func (k *Holder) Cluster() string { return k.held.cluster() }
 
@@ -144,38 +143,13 @@ func (k *Holder) InheritLeft(c journal.Contents, target string) {
 	k.claimer.deleteStale(c)
 }
 
-// Idle takes the grants out of the journal of a lane that does not run: nobody will know, by the
-// time that it does, whether its cluster is still the coordinator's. The marks are noted, unless
-// they are of another layout, and the claims are for the next claim to delete, once: those that a
-// start does not come to delete end with their session. It reports whether the journal has changed
-// by that.
-func (k *Holder) Idle(c *journal.Contents) (changed bool) {
+// Idle notes the marks of the journal of a lane that does not run, unless they are of another layout,
+// and has the next claim delete its claims.
+func (k *Holder) Idle(c journal.Contents) {
 	if c.Layout == k.LayoutText() {
 		k.Issued.NoteAll(c.Floors())
 	}
-	k.claimer.deleteStale(*c)
-	c.Lanes = slices.Clone(c.Lanes)
-	for i := range c.Lanes {
-		e := &c.Lanes[i]
-		changed = changed || e.Ceiling != 0 || e.Claim != ""
-		e.Ceiling, e.Claim = 0, ""
-	}
-	return changed
-}
-
-// ColdStart begins to issue from the grant that the journal holds, with no coordinator: between the
-// journal's mark and the ceiling that was acknowledged nobody else can issue, for whoever opens the
-// record meanwhile starts above that ceiling.
-func (k *Holder) ColdStart(c journal.Contents) error {
-	if c.Coord != k.Coord {
-		// Another coordinator may be another cluster, in which the worker ID is somebody else's.
-		return fmt.Errorf("%w: it is of coordinator %s", ErrNoGrant, c.Coord)
-	}
-	if k.Accept != "" && c.Cluster != k.Accept {
-		// In the one that is to be joined the worker ID may be somebody else's already.
-		return fmt.Errorf("%w: it is of cluster %s, which --accept-cluster leaves for %s", ErrNoGrant, c.Cluster, k.Accept)
-	}
-	return k.claimer.coldStart(c)
+	k.claimer.deleteStale(c)
 }
 
 // Reachable reports whether the coordinator answered last.
@@ -185,7 +159,7 @@ func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
 func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
 
 // Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the
-// journal or a cold start brought from another cluster ends here: there the worker ID is another
+// journal or an update brought from another cluster ends here: there the worker ID is another
 // one's. Unless the cluster that was found is the one that Config.Accept names, or that an earlier
 // start went over to, that is a *ForeignError, and the holder must not be used any more except for
 // Shut. Any other error is of the journal, and Attach may be called again.
@@ -223,6 +197,5 @@ func (k *Holder) Renew() error { return k.held.renew() }
 func (k *Holder) Revoke() { k.held.revoke() }
 
 // Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
-// so has the record if the coordinator answers; if it does not, the journal keeps the grant, so
-// that the next start can do without it. A copy keeps its hands off all of it: ErrCopied.
+// so has the record if the coordinator answers. A copy keeps its hands off all of it: ErrCopied.
 func (k *Holder) Shut(ctx context.Context) error { return k.claimer.shut(ctx) }

@@ -15,7 +15,6 @@ type holding struct {
 	lane    *generator.Lane // nil: none yet
 	mark    generator.Tick  // the journal's, as on disk
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
-	kept    generator.Tick  // of that, what the journal has, as on disk
 	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited
 	// it is that journal's mark: the record has none above it, or the journal is not adopted.
@@ -27,8 +26,9 @@ type holding struct {
 	ended generator.Tick
 	// limited is set once a raise has limited the lane, and with it the grant.
 	limited bool
-	// cold is set while what was inherited is issued from without a claim of this process.
-	cold bool
+	// handed is set while what another process has handed over is issued from without a claim of
+	// this one.
+	handed bool
 }
 
 // none returns the holding of no worker ID.
@@ -36,7 +36,7 @@ func none() *holding { return &holding{worker: coord.AnyWorker} }
 
 // inherited returns the holding that an entry of a journal is of.
 func inherited(e journal.Entry) *holding {
-	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, granted: e.Ceiling, kept: e.Ceiling, floor: e.Floor, published: e.Mark}
+	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, floor: e.Floor, published: e.Mark}
 }
 
 // issued is the last tick that was issued from the holding, 0 if none was.

@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -46,9 +45,8 @@ type holdings struct {
 	revoked  bool  // final: the cluster is no more
 	moved    error // the journal is not ours any more: final
 
-	raised             *coord.Raise     // the last that was reported; nil: none yet
-	limits, limitsKept int              // how often a raise has changed what may be issued, and how often when the journal was written last
-	found              journal.Contents // the journal as it was found; no cluster: nothing of it counts any more
+	raised *coord.Raise     // the last that was reported; nil: none yet
+	found  journal.Contents // the journal as it was found; no cluster: nothing of it counts any more
 }
 
 // snapshot is what is held at one moment.
@@ -124,8 +122,8 @@ func (hs *holdings) attach(uuid string) {
 	hs.state.cluster, hs.attached = uuid, true
 }
 
-// cluster is the one that was joined, or, after a cold start, the one that the journal's grant is
-// of; empty: none yet.
+// cluster is the one that was joined, or, after an update, the one of the lane that was handed over;
+// empty: none yet.
 func (hs *holdings) cluster() string {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -152,48 +150,16 @@ func (hs *holdings) revokeWorker(worker int) {
 	})
 }
 
-// limit limits what is held from another cluster epoch than the raise's, at once. The journal follows: see
-// keepLimit.
+// limit limits what is held from another cluster epoch than the raise's, at once.
 func (hs *holdings) limit(r coord.Raise) {
 	hs.mu.Lock()
-	before := hs.raised
 	hs.raised = &r
 	limited := hs.restrict(hs.state)
-	// A write of the journal that is under way may not know of it. Nor does the journal of a start,
-	// which may name a grant besides those that are held.
-	if limited || before == nil && exceeds(hs.found, r) || before != nil && before.ClusterEpoch != r.ClusterEpoch {
-		hs.limits++
-	}
 	hs.mu.Unlock()
 	if limited {
 		hs.log.Warn("all marks were raised: nothing above that is issued from a grant of before", "to", r.Floor, "until", hs.pace.layout.StartOf(r.Floor))
-		notify(hs.wake)
 		hs.issuer.Changed()
 	}
-}
-
-// exceeds reports whether a journal names a grant of another cluster epoch that reaches beyond the raise.
-func exceeds(c journal.Contents, r coord.Raise) bool {
-	return slices.ContainsFunc(c.Lanes, func(e journal.Entry) bool {
-		return e.Ceiling > r.Floor && coord.ClusterEpochOf(e.Opening) != r.ClusterEpoch
-	})
-}
-
-// owesLimit reports whether the journal may still name a grant beyond the last raise.
-func (hs *holdings) owesLimit() bool {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	return hs.limits != hs.limitsKept
-}
-
-// keepLimit makes the journal say no more than what the last raise leaves. Nothing is sent to the
-// coordinator before: what is sent may hand the worker ID to another, and a start that finds the
-// coordinator away goes by the journal.
-func (hs *holdings) keepLimit() error {
-	if !hs.owesLimit() {
-		return nil
-	}
-	return hs.rewrite()
 }
 
 // raise lets the lanes issue up to what is both granted and journaled (invariants 3 and 5).

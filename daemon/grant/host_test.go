@@ -273,14 +273,6 @@ func (h *host) bootFor(worker int) *process {
 	return p
 }
 
-// coldStart boots with the coordinator away, and returns how issuing from the journal's grant went.
-func (h *host) coldStart() (*process, error) {
-	h.t.Helper()
-	p := h.boot()
-	contents := must.Get(p.inherit())(h.t)
-	return p, p.ColdStart(contents)
-}
-
 // crash ends the process as a kill does: nothing is written or given back, the session lives on,
 // the lock is free.
 func (p *process) crash() {

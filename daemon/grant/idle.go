@@ -5,15 +5,13 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/daemon/journal"
 )
 
 // restParts is how many times in a window a grant is extended while nobody asks for IDs.
 const restParts = 6
 
 // idleness is whether anybody asks a holder for IDs. While nobody does, the journal's marks stay
-// where they are, so that the first request waits for one write. The grant is extended rarely, and
-// journaled then: the next start can issue from it without the coordinator.
+// where they are, so that the first request waits for one write. The grant is extended rarely.
 type idleness struct {
 	after time.Duration // Timing.Idle
 	asked atomic.Int64  // the clockguard.Mono at which a request found its lane at its ceiling last, or of the start
@@ -58,28 +56,6 @@ func (p *pace) unused(h holding, after time.Duration) bool {
 func (hs *holdings) resting() bool {
 	current := hs.snapshot().current
 	return hs.idle.Load() && current.published >= current.mark
-}
-
-// keep notes which ceilings the journal has. The caller holds mu.
-func (s state) keep(c journal.Contents) {
-	for _, h := range s.both() {
-		for _, e := range c.Lanes {
-			if h.opening != "" && h.opening == e.Opening {
-				h.kept = e.Ceiling
-			}
-		}
-	}
-}
-
-// unkept reports whether the journal lacks what the coordinator has granted. While marks rise, it
-// gets that with the next one.
-func unkept(all ...holding) bool {
-	for _, h := range all {
-		if h.opening != "" && h.granted != h.kept {
-			return true
-		}
-	}
-	return false
 }
 
 // rested is how long the pause until the next publish is while the holder is idle. The first of

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -16,8 +15,6 @@ import (
 // of them has left may be assigned to another, and as what the coordinator has answered to one of them
 // is true for all. Its methods may be called from any goroutine.
 type Issued struct {
-	poisoned atomic.Bool // the coordinator has answered no for good: no journal must be used around it
-
 	mu      sync.Mutex
 	highest map[int]generator.Tick
 	holders []*holdings // those that share it
@@ -60,15 +57,6 @@ func (s *Issued) To(worker int) generator.Tick {
 	return s.highest[worker]
 }
 
-// poison remembers an answer that no later failure to answer takes back. A coordinator that was
-// restored or replaced may have assigned what a journal holds to another.
-func (s *Issued) poison(err error) {
-	var restored *coord.RestoredError
-	if errors.As(err, &restored) || errors.Is(err, coord.ErrOtherCluster) {
-		s.poisoned.Store(true)
-	}
-}
-
 // Raised limits all of the daemon's holders to what all marks were raised to last. What is reported
 // to one of them binds the others. A cluster epoch that another has followed is over: who names it has read
 // an old state, or had the report of the raise before another lane and says so after it. No raise
@@ -78,7 +66,7 @@ func (s *Issued) poison(err error) {
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
 // was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
 // nothing above its floor from a grant of another cluster epoch: neither from the lane in use nor from the
-// one that is being left, nor, after a crash, from the journal.
+// one that is being left.
 func (s *Issued) Raised(r coord.Raise) {
 	s.raising.Lock() // until all have it, so that none has two raises in another order
 	defer s.raising.Unlock()

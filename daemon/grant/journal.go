@@ -3,7 +3,6 @@ package grant
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
@@ -61,8 +60,8 @@ func (w *writer) failing() *condition.Condition {
 
 // renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
 // nothing while a mark is still half a step ahead. While nobody asks for IDs the marks stay, and
-// the journal is written if more was granted since, or if the last write failed. After an error a
-// lane goes on to the mark that is on disk and no further.
+// the journal is written only if the last write failed. After an error a lane goes on to the mark
+// that is on disk and no further.
 func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err
@@ -71,7 +70,7 @@ func (hs *holdings) renew() error {
 	defer hs.writer.unlock()
 	idle := hs.update()
 	hs.mu.Lock()
-	s, moved, owed := hs.state, hs.moved, hs.limits != hs.limitsKept
+	s, moved, owed := hs.state, hs.moved, false
 	current, draining := *s.current, *s.draining
 	hs.mu.Unlock()
 	if moved != nil {
@@ -80,7 +79,7 @@ func (hs *holdings) renew() error {
 	m := marks{}
 	if idle {
 		m[s.current], m[s.draining] = current.mark, draining.mark
-		owed = owed || unkept(current, draining) || hs.writer.disk.get() != nil
+		owed = hs.writer.disk.get() != nil
 	} else {
 		m[s.current], m[s.draining] = hs.markFor(current), hs.markFor(draining)
 	}
@@ -121,13 +120,6 @@ func (hs *holdings) recordAlone(change func(*state)) error {
 	return hs.record(change)
 }
 
-// rewrite writes the journal of what is held.
-func (hs *holdings) rewrite() error {
-	hs.writer.lock()
-	defer hs.writer.unlock()
-	return hs.write(nil, nil)
-}
-
 // write writes the journal with the marks, and with what is held next, or now if next is nil. Then,
 // and only then, that is what is held, and the lanes may issue up to it. If the write fails all
 // stays as it was: what is on disk is then the one or the other, and both are at or above all that
@@ -139,7 +131,7 @@ func (hs *holdings) write(next *state, m marks) error {
 		s = *next
 	}
 	hs.restrict(s)
-	contents, limits := hs.contents(s, m), hs.limits
+	contents := hs.contents(s, m)
 	hs.mu.Unlock()
 	err := hs.writer.write(contents)
 	if errors.Is(err, journal.ErrMoved) {
@@ -156,31 +148,9 @@ func (hs *holdings) write(next *state, m marks) error {
 		hs.state = s
 	}
 	hs.restrict(hs.state) // by what has been reported while the journal was written
-	hs.limitsKept = limits
-	s.keep(contents)
 	hs.mu.Unlock()
 	hs.raise()
 	return nil
-}
-
-// dropGrants takes the grants out of the journal of a cluster that is not at its coordinator any
-// more: a start that finds that coordinator away must not issue from them. The journal of a cluster
-// that is elsewhere stays as it is.
-func (hs *holdings) dropGrants() error {
-	if hs.snapshot().current.lane != nil { // started from the journal
-		return hs.rewrite()
-	}
-	c := hs.found
-	if c.Coord != hs.coord {
-		return nil
-	}
-	c.Lanes = slices.Clone(c.Lanes)
-	for i := range c.Lanes {
-		c.Lanes[i].Ceiling = 0
-	}
-	hs.writer.lock()
-	defer hs.writer.unlock()
-	return hs.writer.write(c)
 }
 
 // contents is the journal of s, with the marks. The caller holds mu.
@@ -194,7 +164,7 @@ func (hs *holdings) contents(s state, m marks) journal.Contents {
 	}
 	for _, h := range s.both() {
 		if h.opening != "" {
-			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h]), Ceiling: h.granted})
+			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h])})
 		}
 	}
 	return c

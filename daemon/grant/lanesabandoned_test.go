@@ -57,50 +57,7 @@ func TestALaneIsAbandonedWhileItTakesAClaim(t *testing.T) {
 					t.Errorf("lane 1 claimed again with %v", err)
 				}
 				must.Do(t, p.Shut(context.WithoutCancel(ctx)))
-				if e := p.contentsOfLane().Lanes[0]; e.Ceiling != 0 {
-					t.Errorf("the journal keeps a grant of the cluster that is no more: %+v", e)
-				}
 			})
 		})
-	}
-}
-
-// The cluster is found to be another before any lane has claimed. No journal keeps a grant for a
-// start that finds the coordinator away.
-func TestAbandonedBeforeTheFirstClaim(t *testing.T) {
-	for _, n := range []int{1, 2} {
-		w := newFixture(t)
-		h := w.host("A")
-		h.startLanes(n).crash()
-		l := h.bootLanes(n)
-		must.Do(t, l.join())
-		w.wipe()
-		must.Fail(t, l.lifecycle.Hold(t.Context(), 0), coord.ErrOtherCluster)
-		for i, p := range l.all {
-			before := p.contentsOfLane().Lanes[0]
-			must.Do(t, p.Shut(t.Context()))
-			after := p.contentsOfLane().Lanes[0]
-			if before.Ceiling = 0; after != before {
-				t.Errorf("of %d lanes, lane %d's journal is %+v, want %+v", n, i, after, before)
-			}
-		}
-	}
-}
-
-// What the coordinator has refused to one lane for good, no lane issues from its journal around.
-func TestARefusalIsForAllLanes(t *testing.T) {
-	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
-		w := newFixture(t)
-		h := w.host("A")
-		h.startLanes(2).crash()
-		l := h.bootLanes(2)
-		must.Do(t, l.join())
-		for i, answer := range []error{no, errCut} {
-			l.coord.before = func(string) error { return answer }
-			must.Fail(t, l.all[i].Acquire(t.Context(), false), answer)
-			if l.all[i].inUse() != nil {
-				t.Errorf("%v: lane %d issues %d IDs from its journal's grant", no, i, l.all[i].issueAll())
-			}
-		}
 	}
 }

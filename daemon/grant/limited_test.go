@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -60,21 +59,11 @@ func (o *overGranted) restoreAndRaise() {
 	o.raise(o.to)
 }
 
-// limited looks whether nothing above what all was raised to can be issued any more, now or from
-// the journal.
+// limited looks whether nothing above what all was raised to can be issued any more.
 func (o *overGranted) limited(how string) {
 	o.t.Helper()
 	if h := o.Holding(); h.Granted > o.to {
 		o.t.Errorf("%s: the grant reaches up to %d, and all was raised to %d", how, h.Granted, o.to)
-	}
-	if c, err := o.dir.Read(); err != nil {
-		o.t.Error(err)
-	} else {
-		for _, e := range c.Lanes {
-			if e.Ceiling > o.to {
-				o.t.Errorf("%s: the journal says %+v, and all was raised to %d", how, e, o.to)
-			}
-		}
 	}
 }
 
@@ -86,7 +75,6 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 		"by a publish": func(o *overGranted) {
 			o.restoreAndRaise()
 			must.Fail(o.t, o.Publish(o.t.Context()), coord.ErrLost)
-			must.Do(o.t, o.Renew()) // which the loop that keeps the journal is woken for
 		},
 		"by a claim": func(o *overGranted) {
 			o.revoke()
@@ -108,11 +96,10 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 			go func() { ended <- o.Hold(ctx) }()
 			go func() { ended <- o.Mark(ctx) }()
 			o.restoreAndRaise()
-			o.until("the journal says what all was raised to", func(context.Context) (bool, error) {
+			o.until("what is granted is what all was raised to", func(context.Context) (bool, error) {
 				o.clock.BlockUntil(2)
 				o.clock.Advance(step / 4)
-				c, err := o.dir.Read()
-				return err == nil && c.Lanes[0].Ceiling <= o.to, err
+				return o.Holding().Granted <= o.to, nil
 			})
 			o.clock.BlockUntil(2)
 			stop()
@@ -120,10 +107,9 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 				o.t.Error(err)
 			}
 		},
-		"by a start": func(o *overGranted) {
-			// It issues from its journal's grant when the coordinator comes back.
-			o.crash()
-			again := must.Get(o.host.coldStart())(o.t)
+		"by an update": func(o *overGranted) {
+			// It issues from what was handed over when the coordinator comes back.
+			again := must.Get(o.host.takenOver(o.handOver()))(o.t)
 			o.restoreAndRaise()
 			o.process, o.was = again, again.inUse()
 			o.attach()
@@ -149,13 +135,12 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 				o.issueAll() // what was given to the next host is reported
 				issueAllOf(o.process, o.was)
 
-				o.crash()
-				o.clock.Advance(max(0, time.Duration(o.layout.UnixNanos(o.to+1)-o.clock.Now().Wall)))
-				cold, err := o.host.coldStart()
-				if !errors.Is(err, grant.ErrNoGrant) {
-					t.Errorf("a start without the coordinator ended with %v, want no grant beyond what all was raised to", err)
+				// An update takes the limit along, whether or not the coordinator answers.
+				after, err := o.host.takenOver(o.handOver())
+				if err == nil && after.lane.Ceiling() > o.to {
+					t.Errorf("after an update the lane issues up to %d, and all was raised to %d", after.lane.Ceiling(), o.to)
 				}
-				cold.issueAll()
+				after.issueAll()
 			})
 		})
 	}
@@ -189,7 +174,7 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 			t.Fatalf("ended with %v, the lane before is closed: %v; the case is void", err, left.Closed())
 		}
 		o.coord.before = nil
-		if c, err := o.dir.Read(); err != nil || len(c.Lanes) != 2 || c.Lanes[0].Ceiling <= o.to {
+		if c, err := o.dir.Read(); err != nil || len(c.Lanes) != 2 || left.Ceiling() <= o.to {
 			t.Fatalf("the journal says %+v, %v; the case is void", c, err)
 		}
 		o.restoreAndRaise()
@@ -200,48 +185,6 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 		must.Do(t, o.Renew())
 		o.limited("the one that is left")
 	})
-}
-
-// Nothing is sent after a raise was met before the journal says so.
-func TestRaiseIsJournaledFirst(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		o := w.overGranted()
-		was := o.inUse()
-		o.restoreAndRaise()
-		must.Fail(t, o.Publish(t.Context()), coord.ErrLost)
-		o.disk.full = true
-		if err := o.Acquire(t.Context(), false); !errors.Is(err, errDisk) {
-			t.Errorf("a claim with a full disk ended with %v", err)
-		}
-		if names, err := w.tree.claims(t.Context()); err != nil || len(names) != 0 {
-			t.Errorf("claims were made before the journal was written: %v, %v", names, err)
-		}
-		if was.Ceiling() > o.to {
-			t.Errorf("the lane issues up to %d, and all was raised to %d", was.Ceiling(), o.to)
-		}
-		o.disk.full = false
-		o.acquire()
-		o.limited("with room on the disk again")
-	})
-}
-
-// A claim that waits for the journal has not asked the coordinator, so nothing says that it is
-// away.
-func TestNoColdStartWhileTheJournalCannotSayWhatWasRaised(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("A")
-	p := h.start()
-	p.issueAll()
-	held := p.Holding()
-	p.crash()
-	w.raise((held.Granted + w.tick()) / 2)
-	again := h.reboot()
-	again.attach()
-	again.disk.full = true
-	must.Fail(t, again.Acquire(t.Context(), false), errDisk)
-	if again.inUse() != nil {
-		t.Error("issues from the journal's grant")
-	}
 }
 
 // What one lane is told binds the others, though none of their own calls has been answered since.
@@ -308,9 +251,6 @@ func TestRestartInTheEraOfARaise(t *testing.T) {
 		p.crash()
 		again := h.reboot()
 		again.attach()
-		if got := again.Holding(); got.Granted != was.Granted {
-			t.Errorf("a start in the same cluster epoch limits its journal's grant from %d to %d", was.Granted, got.Granted)
-		}
 		again.acquire()
 		if got := again.Holding(); got.Worker != was.Worker || got.Floor >= was.Granted {
 			t.Errorf("a restart in the same cluster epoch has %+v, want to continue below %d", got, was.Granted)
@@ -374,43 +314,4 @@ func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A start finds a journal with a worker ID that was being left, granted beyond the raise, and a
-// newest opening without a grant. It learns of the raise by joining, and claims nothing yet. Then
-// it crashes, and the next start finds the coordinator away.
-func TestStartLimitsEachGrantOfItsJournal(t *testing.T) {
-	w := newFixture(t)
-	o := w.overGranted()
-	w1 := o.worker()
-	o.fail("extend")
-	must.Fail(t, o.Acquire(t.Context(), true), errCut)
-	o.coord.before = nil
-	o.crash()
-	o.restoreAndRaise()
-	again := o.host.reboot()
-	again.attach()
-	must.Do(t, again.Renew())
-	again.coord.before = func(string) error { return errCut } // all worker IDs are held, say
-	_ = again.Acquire(t.Context(), false)
-	if c, err := again.dir.Read(); err != nil {
-		t.Fatal(err)
-	} else {
-		for _, e := range c.Lanes {
-			if e.Ceiling > o.to {
-				t.Errorf("the journal says %+v, and all was raised to %d", e, o.to)
-			}
-		}
-	}
-	again.crash()
-	w.clock.Advance(aheadFor + 50*time.Millisecond)
-	o.clock.Advance(aheadFor + 50*time.Millisecond)
-	next := w.host("B").startFor(w1)
-	next.issueAll()
-	cold, err := o.host.coldStart()
-	if err == nil {
-		cold.issueAll() // reports duplicates
-	} else if !errors.Is(err, grant.ErrNoGrant) {
-		t.Error(err)
-	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -119,16 +118,6 @@ func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
 	}
 	if calls, writes := touched(); calls != 0 || writes != 0 {
 		t.Errorf("a clone made %d calls and %d writes", calls, writes)
-	}
-}
-
-// What a journal that moved says are floors, also when it is written again for a lane that does
-// not run: a later start that finds it here must not continue them.
-func TestIdleLeavesFloorsFloors(t *testing.T) {
-	p := newFixture(t).host("A").boot()
-	c := journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 3, Opening: "another's", Claim: "its", Mark: 9, Left: true}}}
-	if changed := p.Idle(&c); !changed || !c.Lanes[0].Left || c.Lanes[0].Mark != 9 || c.Lanes[0].Claim != "" {
-		t.Errorf("changed is %v, and the journal says %+v", changed, c.Lanes)
 	}
 }
 

@@ -108,9 +108,6 @@ func (m *migration) enter(uuid, coord string) error {
 		s.current.granted = 0
 	})
 	if m.accept != uuid && m.target != uuid {
-		if err := m.held.dropGrants(); err != nil {
-			m.log.Warn("the journal keeps a grant of a cluster that its coordinator does not hold any more", "error", err)
-		}
 		return &ForeignError{Journal: was, Joined: m.held.found.Coord, Found: uuid, Coord: coord, Accept: m.accept}
 	}
 	if err := m.migrate(uuid); err != nil {

@@ -30,26 +30,9 @@ func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
 	w.clock.Advance(step)
 	must.Do(t, original.Renew())
 	w.wantRepeats(func() {
-		copied := must.Get(c.coldStart())(t)
+		copied := c.start()
 		copied.issueAll()
 		original.issueAll()
-	})
-}
-
-// An old copy of the journal, written into the same file while the coordinator is away.
-func TestNotPromisedAnOldJournalInTheSameFileWithoutTheCoordinator(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("H")
-	p := h.start()
-	old := h.copied()
-	old.twin = true
-	w.clock.Advance(step)
-	must.Do(t, p.Renew())
-	p.issueAll()
-	p.crash()
-	w.wantRepeats(func() {
-		again := must.Get(old.coldStart())(t)
-		again.issueAll()
 	})
 }
 

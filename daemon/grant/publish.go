@@ -113,67 +113,47 @@ func (c *claimer) forget(h holding) error {
 	})
 }
 
-// shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
-// so has the record if the coordinator answers; if it does not, the journal keeps the grant, so
-// that the next start can do without it. A copy keeps its hands off all of it: ErrCopied.
+// shut ends the lanes, gives the worker ID back, and leaves the exact last tick in the journal, so
+// that the next start does not wait for the mark. A copy keeps its hands off all of it: ErrCopied.
 func (c *claimer) shut(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	leaving, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
-	err := c.leave(leaving)
-	cancel()
-	if err != nil {
+	ctx, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
+	defer cancel()
+	if err := c.leave(ctx); err != nil {
 		c.log.Warn("the former worker ID was not released", "error", err)
 	}
-	s := c.held.snapshot()
-	h := s.current
+	h := c.held.snapshot().current
 	if h.lane == nil {
-		if s.revoked {
-			return c.held.dropGrants()
-		}
 		return nil
 	}
-	last := h.stop()
-	// Whether the record can be lowered must be known before the journal is written: once a
-	// lowering was sent, the grant is gone.
-	asking, cancel := clockguard.WithTimeout(ctx, c.pace.clock, lastTimeout)
-	kept := errNoClaim // why the record stays as it is
+	last, released := h.stop(), errNoClaim
 	if h.claim != nil {
-		kept = h.claim.Extend(asking, coord.Progress{Ceiling: h.granted, Issued: h.issued(), Mark: last})
-		c.issued.heard(kept)
+		released = h.claim.Release(ctx, last)
+		c.issued.heard(released)
 	}
-	cancel()
-	// A mark below the one that the record has would be taken for an old copy of the journal, so
-	// the exact one comes last.
-	err = c.held.recordAlone(func(now *state) {
+	mark := last
+	if released != nil {
+		mark = max(last, h.published) // the record may have that: a lower one would be taken for an old copy
+	}
+	err := c.held.recordAlone(func(now *state) {
 		stopped := *now.current
-		stopped.mark = max(last, h.published)
-		if kept == nil {
-			stopped.granted = 0
+		stopped.mark = mark
+		if released == nil {
+			stopped.node = "" // there is nothing that the next start could miss
 		}
 		now.current = &stopped
 	})
 	if err != nil {
-		return fmt.Errorf("worker ID %d is not given back: %w", h.worker, err)
-	}
-	if h.claim == nil && h.granted == 0 {
-		return nil // what was held is of a cluster that is no more
-	}
-	if kept != nil {
-		c.log.Warn("the worker ID is not released: the grant stays in the journal for the next start", "worker", h.worker, "code", codeOf(kept), "reason", kept)
-		return nil
-	}
-	if err := h.claim.Release(ctx, last); err != nil {
-		return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
-	}
-	c.log.Info("released the worker ID", "worker", h.worker, "last", last)
-	if err := c.held.recordAlone(func(now *state) {
-		exact := *now.current
-		exact.mark = last
-		now.current = &exact
-	}); err != nil {
 		c.log.Warn("the exact mark was not written: the next start waits for the one before", "error", err)
 	}
+	if released != nil {
+		if h.claim != nil || h.granted != 0 { // or what was held is of a cluster that is no more
+			c.log.Warn("the worker ID is not released: its record stays where the grant ends", "worker", h.worker, "code", codeOf(released), "reason", released)
+		}
+		return nil
+	}
+	c.log.Info("released the worker ID", "worker", h.worker, "last", last)
 	return nil
 }

@@ -1,12 +1,10 @@
 package grant_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -20,81 +18,35 @@ func TestInheritsTheNewestEntry(t *testing.T) {
 	}
 }
 
-// After a restart without the coordinator the daemon issues in its grant. Whoever has opened the
-// record meanwhile is above it, and the daemon leaves the worker ID as soon as it learns of that.
-func TestColdStartBesideAThief(t *testing.T) {
-	for _, stolen := range []bool{false, true} {
-		w := newFixture(t)
-		hostJ, hostK := w.host("J"), w.host("K")
-		j := hostJ.start()
-		j.issueAll()
-		before := j.Holding()
-		j.crash()
-		cold := must.Get(hostJ.coldStart())(t)
-		if floor := cold.lane.Floor(); floor != before.Mark {
-			t.Errorf("issues above %d, want the journal's mark %d", floor, before.Mark)
-		}
-		w.clock.Advance(step + step/2)
-		must.Do(t, cold.Renew())
-		cold.issues()
-		if stolen {
-			hostK.stealFrom(j).issueAll()
-		}
-		lane := cold.lane
-		cold.attach()
-		cold.acquire()
-		if (cold.lane == lane) == stolen || lane.Closed() != stolen {
-			t.Errorf("stolen %v: the lane is the same: %v, closed: %v", stolen, cold.lane == lane, lane.Closed())
-		}
-		cold.issueAll()
-	}
-}
-
 // Each ID is the start's that issued it, also those that were issued before that start had a claim.
-func TestColdStartIsInTheHistory(t *testing.T) {
+func TestAnUpdateIsInTheHistory(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	before := h.start()
 	before.issueAll()
-	before.crash()
-	cold := must.Get(h.coldStart())(t)
+	again := must.Get(h.takenOver(before.handOver()))(t)
 	w.clock.Advance(step + step/2)
-	must.Do(t, cold.Renew())
-	cold.issues()
-	first, last := cold.lane.Floor()+1, cold.lane.Highest()
-	cold.attach()
-	cold.acquire()
+	must.Do(t, again.Renew())
+	again.issues()
+	first, last := again.lane.Floor()+1, again.lane.Highest()
+	again.attach()
+	again.acquire()
 	w.clock.Advance(step)
-	cold.revoke() // the second claim is the same start's
-	must.Fail(t, cold.Publish(t.Context()), coord.ErrLost)
-	cold.acquire()
+	again.revoke() // the second claim is the same start's
+	must.Fail(t, again.Publish(t.Context()), coord.ErrLost)
+	again.acquire()
 	holder := func(tick generator.Tick) (incarnation string) {
-		for _, interval := range w.history(cold.worker()) {
+		for _, interval := range w.history(again.worker()) {
 			if interval.From < tick {
 				incarnation = interval.Incarnation
 			}
 		}
 		return incarnation
 	}
-	for tick, want := range map[generator.Tick]string{first - 1: before.started, first: cold.started, last: cold.started} {
+	for tick, want := range map[generator.Tick]string{first - 1: before.started, first: again.started, last: again.started} {
 		if got := holder(tick); got != want {
-			t.Errorf("tick %d is said to be of start %q, want %q; the history is %+v", tick, got, want, w.history(cold.worker()))
+			t.Errorf("tick %d is said to be of start %q, want %q; the history is %+v", tick, got, want, w.history(again.worker()))
 		}
-	}
-}
-
-// The journal of another coordinator's cluster may name a worker ID that is somebody else's in this
-// one.
-func TestNoColdStartFromAnotherCoordinatorsGrant(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("J")
-	p := h.start()
-	p.crash()
-	again := h.boot()
-	contents := must.Get(again.inherit())(t)
-	contents.Coord = "etcd://another"
-	if err := again.ColdStart(contents); !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("the cold start ended with %v", err)
 	}
 }
 
@@ -138,28 +90,22 @@ func TestOldJournalPutBackIsNotAdopted(t *testing.T) {
 // A journal that is younger than the last publish is believed when it is put back. In a tick that
 // lasts longer than that, the start issues nothing, though its mark is below it.
 func TestAYoungJournalThatIsPutBackWithinATickRepeatsNothing(t *testing.T) {
-	for _, cold := range []bool{false, true} {
-		w := newFixture(t)
-		p, old := w.putBack(3)
-		if out := p.take(); out != generator.Issued {
-			t.Fatalf("before: %v", out)
-		}
-		p.crash()
-		start := old.start
-		if cold {
-			start = func() *process { return must.Get(old.coldStart())(t) }
-		}
-		again := start()
-		if floor := again.inUse().Floor(); floor >= w.tick() {
-			t.Fatalf("the mark is not below the tick: %d, now %d", floor, w.tick())
-		}
-		if out := again.take(); out != generator.Full {
-			t.Errorf("cold %v: in the tick of the start: %v", cold, out)
-		}
-		w.clock.Advance(time.Millisecond)
-		must.Do(t, again.Renew())
-		if out := again.take(); out != generator.Issued {
-			t.Errorf("cold %v: in the next tick: %v", cold, out)
-		}
+	w := newFixture(t)
+	p, old := w.putBack(3)
+	if out := p.take(); out != generator.Issued {
+		t.Fatalf("before: %v", out)
+	}
+	p.crash()
+	again := old.start()
+	if floor := again.inUse().Floor(); floor >= w.tick() {
+		t.Fatalf("the mark is not below the tick: %d, now %d", floor, w.tick())
+	}
+	if out := again.take(); out != generator.Full {
+		t.Errorf("in the tick of the start: %v", out)
+	}
+	w.clock.Advance(time.Millisecond)
+	must.Do(t, again.Renew())
+	if out := again.take(); out != generator.Issued {
+		t.Errorf("in the next tick: %v", out)
 	}
 }

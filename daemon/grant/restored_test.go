@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -71,33 +70,5 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 			t.Errorf("the grant went from %d to %d", granted, p.Holding().Granted)
 		}
 		must.Do(t, p.Shut(t.Context()))
-	}
-}
-
-// What the journal holds may have been assigned to another by a coordinator that was restored or
-// replaced: once it has said so, nothing is issued from the journal, whatever becomes of it after.
-func TestNothingIsResumedAroundARefusal(t *testing.T) {
-	for _, no := range []error{errRestored, &coord.ClusterError{Ours: "a", Cluster: "b"}} {
-		w := newFixture(t)
-		h, _ := w.crashed()
-		again := h.reboot()
-		again.attach()
-		for _, answer := range []error{no, errCut} {
-			again.coord.before = func(string) error { return answer }
-			must.Fail(t, again.Acquire(t.Context(), false), answer)
-			if again.inUse() != nil {
-				t.Fatalf("%v: issues from the journal's grant", answer)
-			}
-		}
-		again.crash()
-
-		// The same at a start, which has not joined yet.
-		cold := h.boot()
-		contents := must.Get(cold.inherit())(t)
-		cold.NotJoined(no)
-		cold.NotJoined(errCut)
-		if err := cold.ColdStart(contents); !errors.Is(err, grant.ErrRefused) || cold.inUse() != nil {
-			t.Errorf("a cold start ended with %v, with a lane: %v", err, cold.inUse() != nil)
-		}
 	}
 }

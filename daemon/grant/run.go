@@ -84,7 +84,6 @@ func (k *Holder) Mark(ctx context.Context) error {
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
 // returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {
-	k.claimer.letOthers(ctx)
 	retry, rested := firstRetry, false
 	for ctx.Err() == nil {
 		err := k.holdOnce(ctx)
@@ -120,9 +119,6 @@ var errRevoked = fmt.Errorf("all that was held is revoked: %w", coord.ErrOtherCl
 
 // holdOnce does what is due now.
 func (k *Holder) holdOnce(ctx context.Context) error {
-	if err := k.held.keepLimit(); err != nil {
-		return err
-	}
 	s := k.held.snapshot()
 	cur := s.current
 	unwanted := k.demand.unwanted.Load()

@@ -1,11 +1,9 @@
 package grant_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -21,19 +19,14 @@ func TestCleanStopWritesTheExactTick(t *testing.T) {
 	w.clock.Advance(2 * time.Millisecond)
 	worker := p.worker()
 	must.Do(t, p.Shut(t.Context()))
-	if e := p.onDisk(); e.Mark != last || e.Ceiling != 0 {
-		t.Errorf("the journal has mark %d and ceiling %d, want %d and no grant", e.Mark, e.Ceiling, last)
+	if e := p.onDisk(); e.Mark != last {
+		t.Errorf("the journal has mark %d, want %d", e.Mark, last)
 	}
 	if out := p.take(); out != generator.Closed {
 		t.Errorf("a request after the stop met %v", out)
 	}
 	p.crash()
-	again, err := h.coldStart()
-	if !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("a cold start after a clean stop ended with %v", err)
-	}
-	again.attach()
-	again.acquire()
+	again := h.start()
 	if again.worker() != worker || again.Holding().Floor != last {
 		t.Errorf("worker ID %d, floor %d, want %d and the last tick %d", again.worker(), again.Holding().Floor, worker, last)
 	}
@@ -44,30 +37,6 @@ func TestCleanStopWritesTheExactTick(t *testing.T) {
 	// The record was lowered as well: a host without the journal could go on there.
 	if floor := again.record().Issued; floor != last {
 		t.Errorf("the record's last issued tick is %d, want %d", floor, last)
-	}
-}
-
-// A clean stop that cannot reach the coordinator keeps the grant, and the next start issues from
-// it.
-func TestCleanStopWithoutACoordinatorKeepsTheGrant(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("J")
-	p := h.start()
-	w.clock.Advance(time.Millisecond)
-	p.take()
-	last := w.tick()
-	granted := p.Holding().Granted
-	p.coord.before = func(string) error { return errCut }
-	must.Do(t, p.Shut(t.Context()))
-	if e := p.onDisk(); e.Mark != last || e.Ceiling != granted {
-		t.Errorf("the journal has mark %d and ceiling %d, want %d and %d", e.Mark, e.Ceiling, last, granted)
-	}
-	p.crash()
-	w.clock.Advance(time.Millisecond)
-	again := must.Get(h.coldStart())(t)
-	w.clock.Advance(time.Millisecond) // in the tick of the start an earlier process may have issued
-	if out := again.take(); out != generator.Issued {
-		t.Errorf("the first request after a cold start met %v", out)
 	}
 }
 
@@ -91,29 +60,16 @@ func TestCleanStopWithoutACoordinatorGoesOnWithOne(t *testing.T) {
 	}
 }
 
-// A record may have been lowered although the reply was lost: the journal must not keep the grant
-// then.
-func TestCleanStopWithALostReplyKeepsNoGrant(t *testing.T) {
+// A record may have been lowered although the reply was lost: another host may be there, and the
+// next start is not.
+func TestCleanStopWithALostReply(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("J")
 	p := h.start()
 	p.issueAll()
 	p.coord.loseRelease = true
-	must.Fail(t, p.Shut(t.Context()), errCut)
+	must.Do(t, p.Shut(t.Context()))
 	p.crash()
-	if _, err := h.coldStart(); !errors.Is(err, grant.ErrNoGrant) {
-		t.Errorf("a cold start ended with %v", err)
-	}
-}
-
-func TestRecordIsNotLoweredIfTheJournalCannotBeWritten(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	p.take()
-	before := p.record().Ceiling
-	p.disk.full = true
-	must.Fail(t, p.Shut(t.Context()), errDisk)
-	if got := p.record().Ceiling; got != before {
-		t.Errorf("the record's ceiling went from %d to %d", before, got)
-	}
+	w.host("K").startFor(p.worker()).issueAll()
+	h.start().issueAll()
 }

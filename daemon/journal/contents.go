@@ -33,9 +33,8 @@ type Entry struct {
 	Claim   string `json:"claim"`   // the claim node's name
 	// Floor is where the lane began: nothing at or below it was issued by this opening, or one that
 	// it goes on from.
-	Floor   generator.Tick `json:"floor,omitempty"`
-	Mark    generator.Tick `json:"mark"`    // nothing above it was issued; at least 0
-	Ceiling generator.Tick `json:"ceiling"` // acknowledged by the coordinator; 0: no grant is left
+	Floor generator.Tick `json:"floor,omitempty"`
+	Mark  generator.Tick `json:"mark"` // nothing above it was issued; at least 0
 	// Left is set for a worker ID of a cluster that was left for the one of this journal, and for
 	// one of a journal that was found elsewhere than where it was written. Of such an entry the
 	// mark counts, and nothing else.

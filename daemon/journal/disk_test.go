@@ -439,7 +439,7 @@ func TestAStartMakesDurableWhatItFound(t *testing.T) {
 func TestWhatIsNotTrustedIsGoneAtOnce(t *testing.T) {
 	for name, spoil := range map[string]func(m *memoryDisk){
 		"another version wrote last": func(m *memoryDisk) {
-			other := dirtyWrite{[]byte("flakeward journal 3 something else\n"), slotOf(3)}
+			other := dirtyWrite{[]byte("flakeward journal 4 something else\n"), slotOf(3)}
 			m.data, m.durable = overwrite(m.data, other), overwrite(m.durable, other)
 		},
 		"it cannot be read": func(m *memoryDisk) { m.unreadable = errFault },

@@ -14,14 +14,14 @@ import (
 
 // The file has two slots. Each begins with a line for its reader and for the check,
 //
-//	flakeward journal 2 crc32c 0d9a1b02 number 7 bytes 512
+//	flakeward journal 3 crc32c 0d9a1b02 number 7 bytes 512
 //
 // that names the format's version, the checksum of all that follows it in the slot, how many
 // writes the journal has had with this one, and the length in bytes of what comes after the line:
 // Contents as indented JSON with a newline at the end. Writes with an odd number are in the second
 // slot. The rest of a slot is zeros, or what is left of a longer text before.
 const (
-	version    = 2
+	version    = 3
 	headerForm = "flakeward journal %d crc32c %08x "
 	summedForm = "number %d bytes %d\n"
 
@@ -197,8 +197,6 @@ func (e Entry) check() error {
 		return fmt.Errorf("its floor %d is below 0", e.Floor)
 	case e.Mark < 0:
 		return fmt.Errorf("its mark %d is below 0", e.Mark)
-	case e.Ceiling < 0:
-		return fmt.Errorf("its ceiling %d is below 0", e.Ceiling)
 	}
 	return nil
 }

@@ -26,9 +26,9 @@ func encoded(t testing.TB, c Contents, number uint64) []byte {
 	return must.Get(encode(c, number))(t)
 }
 
-// TestTheFormat pins the bytes of version 2: journals outlive a daemon's version.
+// TestTheFormat pins the bytes of version 3: journals outlive a daemon's version.
 func TestTheFormat(t *testing.T) {
-	want := must.Get(os.ReadFile("testdata/version2.slot"))(t)
+	want := must.Get(os.ReadFile("testdata/version3.slot"))(t)
 	if got := encoded(t, contents(1234), 7); !bytes.Equal(got, want) {
 		t.Errorf("a journal is written as\n%s\nwant\n%s", got, want)
 	}
@@ -62,7 +62,7 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 		"all but the last byte":     {whole[:len(whole)-1], "promises"},
 		"another's file":            {[]byte("hello\n{}\n"), "first line"},
 		"an earlier version":        {[]byte("flakeward journal 1 crc32c 0d9a1b02 bytes 312\n{}\n"), "version 1"},
-		"a later version":           {bytes.Replace(whole, []byte("journal 2 "), []byte("journal 3 "), 1), "version 3"},
+		"a later version":           {bytes.Replace(whole, []byte("journal 3 "), []byte("journal 4 "), 1), "version 4"},
 		"a body of zeros":           {append(bytes.Clone(head), make([]byte, len(body))...), "checksum"},
 		"a first line that goes on": {append(append(bytes.Clone(head[:len(head)-1]), " x\n"...), body...), "checksum"},
 		"another number":            {bytes.Replace(whole, []byte("number 2 "), []byte("number 4 "), 1), "checksum"},
@@ -72,7 +72,7 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 		"an unknown key":            {withBody(strings.Replace(string(body), "{", `{"more": 1,`, 1)), "unknown field"},
 		"a key given twice":         {withBody(strings.Replace(string(body), "{", `{"coord": "x",`, 1)), "more than"},
 		"a second value":            {withBody(string(body) + "{}\n"), "more than"},
-		"an impossible mark":        {withBody(strings.Replace(string(body), `"mark": 7,`, `"mark": -7,`, 1)), "below 0"},
+		"an impossible mark":        {withBody(strings.Replace(string(body), `"mark": 7`, `"mark": -7`, 1)), "below 0"},
 		"one worker ID twice":       {withBody(strings.Replace(string(body), `"worker": 1023`, `"worker": 0`, 1)), "two lanes"},
 		"no opening":                {withBody(strings.Replace(string(body), `"o-1"`, `""`, 1)), "no opening"},
 	} {
@@ -195,7 +195,7 @@ func TestWhatAnotherVersionWroteLastHidesWhatCameBefore(t *testing.T) {
 	}{
 		"whole":                  {newer, 3},
 		"torn":                   {newer[:len(newer)-20], 2},
-		"of a later version":     {bytes.Replace(newer, []byte("journal 2 "), []byte("journal 3 "), 1), 0},
+		"of a later version":     {bytes.Replace(newer, []byte("journal 3 "), []byte("journal 4 "), 1), 0},
 		"with a key of a later":  {frame(bytes.Replace(bytes.Clone(newer[bytes.IndexByte(newer, '{'):]), []byte("{"), []byte(`{"more": 1,`), 1), 3), 0},
 		"zeros":                  {nil, 2},
 		"of an earlier one, old": {[]byte("flakeward journal 1 crc32c 0d9a1b02 bytes 312\n{}\n"), 0},

@@ -20,7 +20,7 @@ func contents(mark generator.Tick) Contents {
 	return Contents{
 		Cluster: "6f1c", Coord: "dir:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
 		Lanes: []Entry{
-			{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark, Ceiling: mark + 600_000},
+			{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark},
 			{Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + mark},
 		},
 	}
@@ -151,18 +151,16 @@ func TestNetworkFileSystemsAreRefused(t *testing.T) {
 }
 
 func TestImpossibleContentsAreRefused(t *testing.T) {
-	lane := Entry{Worker: 3, Opening: "o", Mark: 5, Ceiling: 9}
+	lane := Entry{Worker: 3, Opening: "o", Mark: 5}
 	for name, tt := range map[string]struct {
 		change func(*Contents)
 		ok     bool
 	}{
 		"as it is":               {func(*Contents) {}, true},
 		"mark 0":                 {func(c *Contents) { c.Lanes[0].Mark = 0 }, true},
-		"no grant left":          {func(c *Contents) { c.Lanes[0].Ceiling = 0 }, true},
 		"worker ID 0":            {func(c *Contents) { c.Lanes[0].Worker = 0 }, true},
 		"two worker IDs":         {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 4, Opening: "o"}) }, true},
 		"mark below 0":           {func(c *Contents) { c.Lanes[0].Mark = -1 }, false},
-		"ceiling below 0":        {func(c *Contents) { c.Lanes[0].Ceiling = -1 }, false},
 		"worker ID below 0":      {func(c *Contents) { c.Lanes[0].Worker = -1 }, false},
 		"no opening":             {func(c *Contents) { c.Lanes[0].Opening = "" }, false},
 		"one worker ID twice":    {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 3, Opening: "p"}) }, false},

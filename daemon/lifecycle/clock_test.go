@@ -248,14 +248,14 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			}, nowhere{})
 			if err := k.Inherit(journal.Contents{
 				Cluster: "the cluster", Coord: "there", Layout: k.LayoutText(),
-				Lanes: []journal.Entry{{Worker: 7, Opening: "opening", Claim: "claim", Mark: 1, Ceiling: first.Layout.TickAt(clock.Now().Wall) + 60_000}},
+				Lanes: []journal.Entry{{Worker: 7, Opening: "opening", Claim: "claim", Mark: 1}},
 			}); err != nil {
 				t.Fatal(err)
 			}
+			granted := first.Layout.TickAt(clock.Now().Wall) + 60_000
 			clock.ahead = time.Hour
-			if err := k.ColdStart(journal.Contents{Coord: "there", Lanes: []journal.Entry{{Worker: 7, Opening: "opening"}}}); err != nil {
-				t.Fatal(err) // which writes the journal
-			}
+			must.Do(t, grant.TakeOver(k, grant.Handed{Worker: 7, Opening: "opening", Last: 1, Granted: granted}))
+			must.Do(t, k.Renew())
 			must.Do(t, dir.Close())
 
 			clock.mono += time.Second

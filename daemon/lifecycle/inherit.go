@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,13 +13,8 @@ import (
 // be used.
 type Inherited []*journal.Contents
 
-// any reports whether there is anything.
-func (i Inherited) any() bool {
-	return slices.ContainsFunc(i, func(c *journal.Contents) bool { return c != nil })
-}
-
-// Cluster is the UUID of the cluster that a cold start issues in, which is the same for all lanes;
-// empty: there is nothing to start from.
+// Cluster is the UUID of the cluster that a lane which was handed over issues in, which is the same
+// for all lanes; empty: there is none.
 func (i Inherited) Cluster() string {
 	for _, c := range i {
 		if c != nil && c.Cluster != "" {
@@ -41,7 +35,6 @@ func (i Inherited) Cluster() string {
 func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 	inherited := make(Inherited, len(l.Holders))
 	var first *journal.Contents
-	var idle []func()
 	all := make([]laneJournal, dir.Lanes())
 	l.Moved, l.dir, l.lost = true, dir, dir.Changed()
 	for lane := range all {
@@ -58,7 +51,7 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 	}
 	l.resume(all)
 	for lane, found := range all {
-		f, c, inPlace, log := found.file, found.contents, found.inPlace, l.logOf(lane)
+		c, inPlace, log := found.contents, found.inPlace, l.logOf(lane)
 		if c != nil && !inPlace && l.Alone && c.Coord == l.Coord {
 			// The coordinator in the directory is a copy as well. It becomes another cluster, or
 			// has become one in a start that did not live to write this journal.
@@ -67,13 +60,7 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 		switch {
 		case c == nil:
 		case lane >= len(l.Holders):
-			if l.Holders[0].Idle(c) {
-				idle = append(idle, func() {
-					if err := f.Write(*c); err != nil {
-						log.Warn("the journal of a lane that does not run keeps its grant", "error", err)
-					}
-				})
-			}
+			l.Holders[0].Idle(*c)
 		case first != nil && first.Cluster != c.Cluster && first.Layout == c.Layout:
 			// An earlier start has gone over to another cluster before this lane's journal was
 			// written, or while there was no such lane.
@@ -102,23 +89,20 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 			}
 		}
 	}
-	if len(idle) > 0 {
-		l.together(idle...)
-	}
 	return inherited, nil
 }
 
-// outside reports whether the journal has a worker ID that the cluster must not assign, or a grant
-// that reaches down to ticks where it must not issue. Then no cold start issues from it: the
+// outside reports whether the journal has a worker ID that the cluster must not assign, or reaches
+// down to ticks where it must not issue. Then no lane that was handed over goes on from it: the
 // cluster was made without the range, or without the tick that all worker IDs begin above.
 func (l *Lifecycle) outside(c *journal.Contents, log hclog.Logger) bool {
 	for _, e := range c.Lanes {
 		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {
-			log.Warn("the journal's grant is not used: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
+			log.Warn("the journal is not continued: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
 			return true
 		}
 		if !e.Left && e.Mark < l.Above {
-			log.Warn("the journal's grant is not used: it begins below --above-id", "worker", e.Worker, "mark", e.Mark, "above", l.Above)
+			log.Warn("the journal is not continued: it begins below --above-id", "worker", e.Worker, "mark", e.Mark, "above", l.Above)
 			return true
 		}
 	}

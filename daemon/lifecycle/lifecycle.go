@@ -24,10 +24,8 @@ import (
 )
 
 const (
-	// joinTimeout bounds one try to join. coldAfter is how long the first try may take before a
-	// grant in the journal is used without the coordinator.
+	// joinTimeout bounds one try to join.
 	joinTimeout = 2 * time.Second
-	coldAfter   = time.Second
 	// firstJoinRetry and lastJoinRetry bound the time between tries.
 	firstJoinRetry = 100 * time.Millisecond
 	lastJoinRetry  = 2 * time.Second
@@ -112,14 +110,10 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 
 // Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
-// confirmed. While the coordinator does not answer, issuing begins from the grants in what was
-// inherited, where there are some that have not ended. A cluster that this daemon does not fit into
-// is an error.
+// confirmed. While the coordinator does not answer nothing is issued, but from what was handed over.
+// A cluster that this daemon does not fit into is an error.
 func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
-	timeout, retry := joinTimeout, firstJoinRetry
-	if inherited.any() {
-		timeout = coldAfter
-	}
+	retry := firstJoinRetry
 	var coordinator coord.Coordinator
 	var said string
 	elsewhere := slices.Concat(inherited, l.unused).elsewhere(l.Coord)
@@ -127,7 +121,7 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 		elsewhere = nil
 	}
 	for {
-		try, cancel := clockguard.WithTimeout(ctx, l.Clock, timeout)
+		try, cancel := clockguard.WithTimeout(ctx, l.Clock, joinTimeout)
 		err := l.try(ctx, try, &coordinator, elsewhere)
 		cancel()
 		var foreign *grant.ForeignError
@@ -144,17 +138,13 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 		for _, k := range l.Holders {
 			k.NotJoined(err)
 		}
-		if inherited.any() {
-			l.coldStart(inherited)
-			inherited, timeout = nil, joinTimeout
-		}
 		if text := err.Error(); text != said {
 			line := []any{"error", err}
 			if c, ok := l.Holders[0].Condition().(*condition.Condition); ok {
 				line = []any{"code", c.Code, "error", err, "do", c.Do()}
 			}
-			l.Log.Warn("cannot join the cluster; retrying", line...)
-			l.status("the cluster is not joined: " + text)
+			l.Log.Warn("waiting for the coordinator: cannot join the cluster", line...)
+			l.status("waiting for the coordinator: " + text)
 			said = text
 		}
 		if l.Clock.Sleep(ctx, retry) != nil {
@@ -226,8 +216,8 @@ func (l *Lifecycle) Hold(ctx context.Context, lane int) error {
 	return err
 }
 
-// TakeOver goes on where another process of this host has stopped, by lane, from the grants in what
-// was inherited. It is called between Inherit and Join, by whoever has the state directory by then.
+// TakeOver goes on where another process of this host has stopped, by lane, where what was
+// inherited is of the lane. It is called between Inherit and Join, by whoever has the state directory by then.
 func (l *Lifecycle) TakeOver(inherited Inherited, handed []grant.Handed) {
 	for i, c := range inherited {
 		if c == nil || i >= len(handed) {
@@ -240,31 +230,6 @@ func (l *Lifecycle) TakeOver(inherited Inherited, handed []grant.Handed) {
 		if err := grant.TakeOver(l.Holders[i], handed[i]); err != nil {
 			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", err)
 		}
-	}
-}
-
-// coldStart begins to issue from the journals' grants, where they have one.
-func (l *Lifecycle) coldStart(inherited Inherited) {
-	var all []func()
-	for i, c := range inherited {
-		if c != nil {
-			all = append(all, func() { l.coldStartLane(i, *c) })
-		}
-	}
-	l.together(all...)
-}
-
-func (l *Lifecycle) coldStartLane(lane int, c journal.Contents) {
-	err, log := l.Holders[lane].ColdStart(c), l.logOf(lane)
-	switch {
-	case err == nil:
-		log.Warn("the coordinator does not answer; issuing from the journal's grant")
-	case errors.Is(err, grant.ErrRefused):
-		log.Warn("there is nothing to issue from", "reason", err)
-	case errors.Is(err, grant.ErrNoGrant):
-		log.Info("the coordinator does not answer, and there is nothing to issue from", "reason", err)
-	default:
-		log.Error("the coordinator does not answer, and the journal's grant is not used", "error", err)
 	}
 }
 

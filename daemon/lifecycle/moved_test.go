@@ -56,7 +56,7 @@ var (
 )
 
 // written makes a state directory with the journals of three lanes, which hold the worker IDs 7, 8
-// and 9, and a mark and a grant from now on.
+// and 9, and a mark of now.
 func written(t *testing.T, clock *hands, layout *generator.Layout) (path string, now generator.Tick) {
 	t.Helper()
 	path, now = filepath.Join(t.TempDir(), "state"), layout.TickAt(clock.Now().Wall)
@@ -65,7 +65,7 @@ func written(t *testing.T, clock *hands, layout *generator.Layout) (path string,
 		f := must.Get(dir.Lane(lane))(t)
 		must.Do(t, f.Write(journal.Contents{
 			Cluster: "the cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
-			Lanes: []journal.Entry{{Worker: 7 + lane, Opening: "opening", Claim: "claim", Mark: now, Ceiling: now + 60_000}},
+			Lanes: []journal.Entry{{Worker: 7 + lane, Opening: "opening", Claim: "claim", Mark: now}},
 		}))
 	}
 	must.Do(t, dir.Close())
@@ -151,30 +151,6 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	}
 }
 
-// TestNoColdStartFromAJournalThatMoved: without the coordinator, only a journal in its place is
-// issued from.
-func TestNoColdStartFromAJournalThatMoved(t *testing.T) {
-	for _, inPlace := range []bool{true, false} {
-		ctx, cancel := context.WithCancel(t.Context())
-		clock := &hands{end: cancel, last: 3}
-		path, _ := written(t, clock, mustLayout(t))
-		host := one
-		if !inPlace {
-			host = other
-		}
-		o := &asked{office: office{answers: slices.Repeat([]error{errBusy}, 100)}}
-		l, _, issuer, inherited := begun(t, clock, o, path, host)
-		must.Get(l.Join(ctx, inherited))(t)
-		want := 0
-		if inPlace {
-			want = 2
-		}
-		if len(issuer.lanes) != want {
-			t.Errorf("in its place %v: %d lanes are issued from, want %d", inPlace, len(issuer.lanes), want)
-		}
-	}
-}
-
 // TestACopiedCoordinatorIsNoWitnessOfTheCluster: where the coordinator lies beside the journal, a
 // journal that moved does not hold its daemon to the cluster that both are a copy of.
 func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
@@ -207,7 +183,7 @@ func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T)
 		f := must.Get(dir.Lane(lane))(t)
 		must.Do(t, f.Write(journal.Contents{
 			Cluster: "another cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
-			Lanes: []journal.Entry{{Worker: 20, Opening: "new", Mark: now, Ceiling: now + 60_000}},
+			Lanes: []journal.Entry{{Worker: 20, Opening: "new", Mark: now}},
 		}))
 		l, issued, _ := lanes(t, clock, &renamed{})
 		l.Alone = true

@@ -34,9 +34,9 @@ func TestNoStartFromAGrantOutsideOfTheRange(t *testing.T) {
 	}
 }
 
-// A journal whose grant begins below the tick that the daemon was told is nothing to start from,
-// and nothing to go on from: its cluster was made without it, and another generator issued there.
-func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
+// A journal that begins below the tick that the daemon was told is nothing to start from, and
+// nothing to go on from: its cluster was made without it, and another generator issued there.
+func TestNoStartFromAMarkBelowTheTickToBeginAbove(t *testing.T) {
 	for _, test := range []struct {
 		above generator.Tick // from the journal's mark on
 		last  generator.Tick // that was handed over, likewise
@@ -61,7 +61,7 @@ func TestNoStartFromAGrantBelowTheTickToBeginAbove(t *testing.T) {
 			if got := c != nil; got != test.start {
 				t.Errorf("%+v: to start from is %v", test, got)
 			}
-			handed = append(handed, grant.Handed{Worker: 7 + lane, Opening: "opening", Last: mark + test.last})
+			handed = append(handed, grant.Handed{Worker: 7 + lane, Opening: "opening", Last: mark + test.last, Granted: mark + 60_000})
 		}
 		l.TakeOver(inherited, handed)
 		if got := len(issuer.lanes) == len(handed); got != test.goOn || !got && len(issuer.lanes) != 0 {

@@ -33,7 +33,7 @@ var restarts = []struct {
 }
 
 // TestRestartWhereItWasWritten kills daemons and starts them again where their journal was written.
-// Each goes on with its worker ID, and does so without the coordinator, too.
+// Each goes on with its worker ID.
 func TestRestartWhereItWasWritten(t *testing.T) {
 	for _, kind := range restarts {
 		t.Run(kind.name, func(t *testing.T) {
@@ -45,33 +45,21 @@ func TestRestartWhereItWasWritten(t *testing.T) {
 						w.Fatal(err)
 					}
 				}
-				home, proxy := w.apart(w.machine("home"))
+				home, _ := w.apart(w.machine("home"))
 				n := w.spawnOn(c, kind.on(w, home, &c))
 				rounds := 1
 				if *long {
 					rounds = 20
 				}
-				var took, cold []time.Duration
+				var took []time.Duration
 				for range rounds {
 					again := w.againAt(n, kind.on(w, home, &c))
 					took = append(took, again.served)
-					was := again.granted()
-					w.soon("another grant", func() bool { return again.granted() > was })
-					proxy.CutAll()
-					alone := w.againAt(again.node, kind.on(w, home, &c))
-					if alone.info()["claimed"] == "true" {
-						w.Errorf("it has a claim, and the drill is void: the coordinator is out of reach")
-					}
-					cold = append(cold, alone.served)
-					proxy.Open()
-					was = alone.granted()
-					w.soon("a grant, as the coordinator can be reached again", func() bool { return alone.granted() > was })
-					n = alone.node
+					n = again.node
 				}
 				slices.Sort(took)
-				slices.Sort(cold)
-				w.figure("| %s | %s | %d | %v | %v | %v | %v |", w.backend, kind.name, rounds, took[rounds/2].Round(time.Millisecond),
-					took[rounds-1].Round(time.Millisecond), cold[rounds/2].Round(time.Millisecond), cold[rounds-1].Round(time.Millisecond))
+				w.figure("| %s | %s | %d | %v | %v |", w.backend, kind.name, rounds, took[rounds/2].Round(time.Millisecond),
+					took[rounds-1].Round(time.Millisecond))
 			})
 		})
 	}

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
@@ -62,7 +60,6 @@ type weather struct {
 // oldDisk is a copy of a host's state directory from before the storm.
 type oldDisk struct {
 	copy Copy
-	ends generator.Tick // all grants in it
 }
 
 var storms notes[weather]
@@ -104,20 +101,8 @@ func (w *weather) copyDisks(ctx context.Context) error {
 	return Each(w.r.Hosts, func(h *Host) error {
 		old := &w.copies[h.Index]
 		var err error
-		if old.copy, err = h.SaveState(); err != nil {
-			return err
-		}
-		// They were written after the copy was made, so no grant in the copy is later.
-		for lane := range w.r.options.lanes(h.Index) {
-			c, err := h.JournalOf(ctx, lane)
-			if err != nil && !errors.Is(err, journal.ErrNone) { // it may have no worker ID yet
-				return err
-			}
-			for _, e := range c.Lanes {
-				old.ends = max(old.ends, e.Ceiling)
-			}
-		}
-		return nil
+		old.copy, err = h.SaveState()
+		return err
 	})
 }
 
@@ -245,7 +230,7 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 		return w.clear(ctx, h, b.pick)
 	case blowDiskOld:
 		old := w.copies[h.Index]
-		return inTurn(with(h.Kill), func() error { return w.past(ctx, old.ends) }, func() error { return h.PutBack(ctx, old.copy) }, start, serves)
+		return inTurn(with(h.Kill), func() error { return h.PutBack(ctx, old.copy) }, start, serves)
 	}
 	return fmt.Errorf("%q is no fault of a host", b.kind)
 }
@@ -264,17 +249,6 @@ func (w *weather) clear(ctx context.Context, h *Host, pick int) error {
 		return nil
 	}
 	return err
-}
-
-// past waits until the clock of the machine has passed a tick: then no copy of a journal from
-// before has a grant that could be used without the coordinator.
-func (w *weather) past(ctx context.Context, t generator.Tick) error {
-	return lookUntil(ctx, w.r, "the end of an old grant", func() error {
-		if w.r.Layout.TickAt(time.Now().UnixNano()) <= t {
-			return errors.New("it has not ended")
-		}
-		return nil
-	})
 }
 
 func (w *weather) hitMembers(ctx context.Context, b blow) error {

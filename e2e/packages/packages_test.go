@@ -119,9 +119,9 @@ func TestAPackagesLife(t *testing.T) {
 	step("it is not ready before the first ID can be had", func(c *container) {
 		c.dropIn("Environment=FLAKEWARD_COORD=etcd://127.0.0.1:1")
 		c.do("systemctl", "stop", "flakeward")
-		c.do("find", "/var/lib/flakeward", "-mindepth", "1", "-delete") // a journal's grant would serve
+		c.do("find", "/var/lib/flakeward", "-mindepth", "1", "-delete")
 		c.do("systemctl", "start", "--no-block", "flakeward")
-		c.until("the daemon says why it waits", func() bool { return strings.Contains(c.property("StatusText"), "not joined") })
+		c.until("the daemon says why it waits", func() bool { return strings.Contains(c.property("StatusText"), "waiting for the coordinator") })
 		if state := c.property("ActiveState"); state != "activating" {
 			c.Errorf("without a coordinator the service is %s", state)
 		}

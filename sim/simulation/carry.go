@@ -45,11 +45,6 @@ func (p *proc) Carry(ctx context.Context, what string, stale bool, do func(*tree
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if p.slot.sheltered {
-		p.sim.serving, p.sim.asking = p.slot, p
-		defer func() { p.sim.asking = nil }()
-		return beside{p.sim}.Carry(ctx, what, stale, do)
-	}
 	p.failpoint("send", what)
 	sim, c := p.sim, &call{coroutine: p.sim.scheduler.Running(), place: placed()}
 	until := min(limit(ctx), p.host.read().Mono+clockguard.Mono(requestTimeout))

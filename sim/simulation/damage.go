@@ -53,11 +53,6 @@ func (sim *Simulation) mendAll() {
 // damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see
 // through it then.
 func (sim *Simulation) damageTree(f Fault, s *slot) bool {
-	for _, other := range sim.slots {
-		if other.sheltered {
-			return false
-		}
-	}
 	switch f.Kind {
 	case DamagedLayout:
 		return sim.damageLayout(f)

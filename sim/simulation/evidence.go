@@ -103,7 +103,7 @@ func (t *clusterEvidence) startOf(p *proc) *startLog {
 	if n := len(h.starts); n > 0 && h.starts[n-1].p == p {
 		return h.starts[n-1]
 	}
-	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(), Incarnation: p.incarnation, Layout: p.sim.text, Cuts: p.slot.cuts}
+	began := evidence.Event{At: evidence.Mono(p.began), Kind: evidence.Began, Host: p.slot.name(), Incarnation: p.incarnation, Layout: p.sim.text}
 	l := &startLog{p: p, began: began}
 	h.starts = append(h.starts, l)
 	return l

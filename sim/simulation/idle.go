@@ -26,7 +26,7 @@ func (p *Plan) idles(r *rand.Rand) (faults []Fault) {
 		short := between(r, time.Millisecond, 2*time.Second)
 		for range r.IntN(3) {
 			switch r.IntN(7) {
-			case 0, 1: // a cold start, perhaps, from what the idle daemon has journaled
+			case 0, 1: // a start that waits, perhaps
 				f := within(Fault{Kind: pick(r, Kill, PowerCut, Restart), For: short})
 				faults = append(faults, f, Fault{At: f.At - upTo(r, time.Second), Kind: pick(r, Outage, Cut), For: short + between(r, time.Second, 10*time.Second)})
 			case 2:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -332,8 +331,7 @@ func (sim *Simulation) restore(f Fault, b *backup) {
 	if sim.truth.cluster == clusterOf(sim.tree.Layout()) {
 		sim.truth.raised = max(sim.truth.raised, sim.highest)
 	}
-	sheltered := slices.ContainsFunc(sim.slots, func(s *slot) bool { return s.sheltered })
-	if same := sim.sameHolders(b.tree, replaced); !same || f.By == 0 || sheltered {
+	if same := sim.sameHolders(b.tree, replaced); !same || f.By == 0 {
 		sim.raise(sim.highest)
 		sim.startAgain()
 		return
@@ -350,10 +348,11 @@ func (sim *Simulation) restore(f Fault, b *backup) {
 }
 
 // sameHolders reports whether each record of a tree that another has replaced had the holder that
-// it has there, or was not there.
+// it has there, or was not there, and whether nobody has opened it in a tree before that, which was
+// replaced as well.
 func (sim *Simulation) sameHolders(now, before *tree.Tree) bool {
 	for worker := range sim.layout.Workers() {
-		if r := recordOf(now.Record(worker)); r.Holder != "" && r.Holder != recordOf(before.Record(worker)).Holder {
+		if r := recordOf(now.Record(worker)); r.Holder != "" && (r.Holder != recordOf(before.Record(worker)).Holder || r.Holder != sim.truth.opened[worker].holder) {
 			return false
 		}
 	}
@@ -377,6 +376,5 @@ func (sim *Simulation) startAgain() {
 func (s *slot) cutPower(random *rand.Rand) string {
 	var left []string
 	s.all(func(d *disk.Disk) { left = append(left, d.PowerCut(random)) })
-	s.cuts++
 	return strings.Join(left, " ")
 }

@@ -103,7 +103,7 @@ func (s *lanePart) Use(lane *generator.Lane) {
 	p := s.p
 	if lane != nil && p.lanes[lane] == nil {
 		if !p.joined {
-			p.sim.counts.ColdStarts++
+			p.sim.counts.Inherited++
 		}
 		p.use(s, lane)
 	}

@@ -99,7 +99,7 @@ func (s *slot) moved() {
 }
 
 // putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
-// is promised to see through: older than the last publish, while the coordinator answers.
+// is promised to see through: older than the last publish.
 func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 	if len(sim.damaged) > 0 || sim.conditions.early > 0 {
 		return false
@@ -119,7 +119,6 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 		r := sim.record.of(sim.tree.Record(e.Worker))
 		granted := r.Ceiling
 		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
-		released = released && e.Ceiling > granted     // as it is, the journal has no grant
 		if older := e.Mark < max(r.Mark, sim.truth.marks[e.Opening].before); r.Holder == e.Opening && !older && !released {
 			continue
 		}
@@ -127,7 +126,7 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
 		}
 		s.disk.Put(data)
-		s.sheltered, s.old, s.tampered, s.inPlace[0] = true, c.Lanes, true, false
+		s.tampered, s.inPlace[0] = true, false
 		return true
 	}
 	return false

@@ -49,20 +49,15 @@ type slot struct {
 	others       []*disk.Disk // of the other lanes' journals
 	proc         *proc        // nil while none runs
 	starts       uint64
-	cuts         int          // of its power
 	accept       string       // the cluster that the next start accepts
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent
 	acked        map[place]generator.Tick
 	issued       scheduler.Time // when it did last; 0: never
-	// sheltered is set while nothing may come between the daemon and the coordinator, as its
-	// journal is the old copy that has these lanes.
-	sheltered bool
-	old       []journal.Entry
-	tampered  bool           // the journal is not as a daemon has left it
-	lost      bool           // it was lost
-	handed    []grant.Handed // by the process before, for the next start
-	wrongly   wrongly
+	tampered     bool           // the journal is not as a daemon has left it
+	lost         bool           // it was lost
+	handed       []grant.Handed // by the process before, for the next start
+	wrongly      wrongly
 }
 
 // proc is one start of a daemon. It is that daemon's clock, too.

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"slices"
-
 	"github.com/flakeward/flakeward/daemon/journal"
 )
 
@@ -19,19 +17,10 @@ func (r recorded) Write(c journal.Contents) error {
 		r.of.durable, p.slot.lost, p.slot.inPlace[r.of.number] = c.Lanes, false, true
 		if r.of.number == 0 { // that is the one that operators put their hands on
 			p.slot.tampered = false
-			p.slot.sheltered = grants(c.Lanes, p.slot.old)
 		}
 	}
 	if p.sim.out != nil {
 		p.sim.say(p.slot, "journal: %+v, %v", c.Lanes, err)
 	}
 	return err
-}
-
-// grants reports whether lanes hold a grant that comes from an old copy: a start without the
-// coordinator would issue from it.
-func grants(lanes, copied []journal.Entry) bool {
-	return slices.ContainsFunc(lanes, func(l journal.Entry) bool {
-		return l.Ceiling > l.Mark && slices.ContainsFunc(copied, func(o journal.Entry) bool { return o.Opening == l.Opening })
-	})
 }

@@ -68,7 +68,7 @@ func (c *Counts) Add(d Counts) {
 	c.Served += d.Served
 	c.Refused += d.Refused
 	c.Events += d.Events
-	c.ColdStarts += d.ColdStarts
+	c.Inherited += d.Inherited
 	c.Starts += d.Starts
 	c.Handovers += d.Handovers
 	c.Continued += d.Continued

@@ -74,7 +74,8 @@ type Simulation struct {
 type Counts struct {
 	Faults, OfClocks             int // those that took place
 	IDs, Served, Refused, Events uint64
-	ColdStarts, Starts           uint64
+	Starts                       uint64
+	Inherited                    uint64        // lanes that went on after an update before anything was joined
 	Handovers                    uint64        // of worker IDs, from one daemon to another that issues
 	Continued, Released          uint64        // claims that went on from what was there; that were given back
 	Unordered                    uint64        // runs out of the ring, or wherever there was room

@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 func contents(mark generator.Tick) journal.Contents {
 	return journal.Contents{
 		Cluster: "6f1c", Coord: "dir:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
-		Lanes: []journal.Entry{{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark, Ceiling: mark + 600_000}},
+		Lanes: []journal.Entry{{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark}},
 	}
 }
 
