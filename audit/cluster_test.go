@@ -116,7 +116,7 @@ func (h *computer) step(offset time.Duration) {
 	h.steps = append(h.steps, Step{At: h.w.now, Offset: int64(offset)})
 }
 
-// start starts the daemon. Without the coordinator it issues from the journal, if that has a grant.
+// start starts the daemon. Without the coordinator it goes on from what an update has handed over.
 func (h *computer) start(coordinator bool) {
 	if h.up {
 		return
@@ -127,6 +127,7 @@ func (h *computer) start(coordinator bool) {
 	h.last = [2]key{}
 	h.offset, h.due = h.next, 0 // the file is read at once
 	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.starts)), Layout: h.w.layout.String() + ";datacenter=0"})
+	before, held := h.cur, h.w.claims[h.cur.worker] == h
 	h.cur = h.journal
 	h.cur.slots = nil
 	if h.cur.opening != "" && h.w.claims[h.cur.worker] == h {
@@ -134,8 +135,9 @@ func (h *computer) start(coordinator bool) {
 	}
 	if coordinator {
 		h.claim()
-	} else if h.cur.opening != "" && h.cur.granted > h.cur.mark && h.cur.granted > h.tick() {
-		h.lane(h.cur.mark)
+	} else if held && before.slots != nil && before.granted > h.tick() {
+		h.cur = before
+		h.lane(before.high)
 	}
 }
 
@@ -359,6 +361,7 @@ func (h *computer) stop(reachable bool) {
 		if answered {
 			h.journal.mark = h.cur.high
 		}
+		h.cur.slots = nil
 		return
 	}
 	h.journal.mark = max(h.cur.high, min(h.cur.mark, r.mark))

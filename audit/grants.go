@@ -39,14 +39,11 @@ type held struct {
 // lane is what one of a host's lanes has of one worker ID, over all starts.
 type lane struct {
 	assignment
-	start   *start // that the next three are of
-	holder  *holder
-	floor   generator.Tick // none: where this start's lane began above is not recorded
-	before  *former        // the lane that was closed for this one, in the same start
-	grant                  // of the last claim, or of the ones that it continues
-	journal *grant         // what the journal has, unless it has what was claimed since; nil: it has that
-	read    *start         // found what was claimed since in the journal, be it in memory alone; nil: none did
-	cold    bool           // nothing was claimed in this start
+	start  *start // that the next three are of
+	holder *holder
+	floor  generator.Tick // none: where this start's lane began above is not recorded
+	before *former        // the lane that was closed for this one, in the same start
+	grant                 // of the last claim, or of the ones that it continues
 }
 
 // grant is what may be issued from.
@@ -141,8 +138,8 @@ func (g *grants) lane(at assignment) *lane {
 		g.lanes[at] = l
 	}
 	if l.start != g.start {
-		// What was acknowledged may be inherited through the journal; the lane is another.
-		l.start, l.holder, l.floor, l.before, l.cold = g.start, nil, none, nil, true
+		// What was acknowledged may be handed over by an update; the lane is another.
+		l.start, l.holder, l.floor, l.before = g.start, nil, none, nil
 	}
 	return l
 }
@@ -186,15 +183,9 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 		g.recordedLate(b, l, r.from)
 		return
 	}
-	from := &l.grant
-	if l.cold && l.journal != nil && (l.read == nil || l.read.cuts < l.start.cuts) {
-		// Killed before the journal had the last claim, it goes on from the grant before: all
-		// others have been above that ever since. A power cut may have taken back what was read.
-		from = l.journal
-	}
-	if tick > from.ceiling {
+	if tick > l.ceiling {
 		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), from.granted())
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), l.granted())
 		})
 	}
 	if tick <= l.floor {
@@ -202,7 +193,7 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), l.under.opening, l.floor)
 		})
 	}
-	from.under.note(g, r.from)
+	l.under.note(g, r.from)
 	g.holder(l).note(g, r.from)
 }
 
@@ -238,7 +229,6 @@ func (h *holder) note(g *grants, k key) {
 // claimed begins a lane, or goes on with the one that there was.
 func (g *grants) claimed(e evidence.Event) {
 	l := g.lane(assignment{e.Lane, e.Worker})
-	l.cold = false
 	known := g.past.openings[e.Opening]
 	if known != nil && known.worker != e.Worker {
 		known = nil
@@ -269,16 +259,12 @@ func (g *grants) claimed(e evidence.Event) {
 				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.laneName(g.start, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
-		l.under, l.closed, l.read = now, false, g.start
+		l.under, l.closed = now, false
 		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
 		return
 	}
 	if l.holder != nil {
 		l.before = &former{holder: l.holder, grant: l.grant, at: e.At, until: e.At + slow}
-	}
-	if l.journal == nil {
-		before := l.grant
-		l.journal, l.read = &before, nil
 	}
 	l.grant, l.holder, l.floor = grant{under: now, ceiling: none}, nil, floor
 }
@@ -299,7 +285,6 @@ func (g *grants) extended(e evidence.Event) {
 	if l.under == nil || l.under.opening != e.Opening {
 		return
 	}
-	l.journal, l.read = nil, nil // a claim is flushed to the journal before it is extended
 	if acknowledged && !l.closed {
 		l.ceiling = max(l.ceiling, e.Ceiling)
 	}

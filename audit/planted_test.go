@@ -234,31 +234,9 @@ func TestPlanted(t *testing.T) {
 			s.receivedLate(1)
 		}, kinds{BelowFloor: 1}},
 
-		{"claimed anew, killed, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1), 0)) }, kinds{}},
-		{"claimed anew and killed, twice, and started from the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(2), 0)) }, kinds{}},
-		{"claimed anew, killed, and issued above the grant that the journal has", func(s *stage) { s.issue(2, s.of(2, s.killed(1)+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
-		{"claimed anew, killed, and that continued: the grant of before has ended", func(s *stage) {
-			granted := s.continuedAndCut()
-			s.end(2)[0].Cuts = 0
-			s.issue(2, s.of(2, granted, 0))
-		}, kinds{AboveCeiling: 1}},
-		{"claimed anew, killed, that continued, and a power cut: the journal has the grant of before", func(s *stage) {
-			s.issue(2, s.of(2, s.continuedAndCut(), 0))
-		}, kinds{}},
-		{"claimed anew, killed, that continued, a power cut, and issued above the grant of before", func(s *stage) {
-			s.issue(2, s.of(2, s.continuedAndCut()+1, 0))
-		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
-		{"claimed anew, killed, that continued and extended, and a power cut: the journal has that", func(s *stage) {
-			granted := s.continuedAndCut()
-			starts := s.hosts[2].starts
-			last := &starts[len(starts)-2]
-			s.records[2].ceiling = granted + 10
-			s.store(2)
-			*last = append(*last, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: "continued", Ceiling: granted + 10})
-			s.issue(2, s.of(2, granted+10, 0))
-		}, kinds{}},
-		{"claimed anew, extended, killed, and started from that", func(s *stage) {
-			ceiling := s.killed(1) + 10
+		{"claimed anew, killed, and issued from the grant before", func(s *stage) { s.issue(2, s.of(2, s.killed(), 0)) }, kinds{AboveCeiling: 1}},
+		{"claimed anew, extended, and that handed over", func(s *stage) {
+			ceiling := s.killed() + 10
 			s.records[2].ceiling = ceiling
 			s.store(2)
 			l := &s.hosts[2].starts[2]

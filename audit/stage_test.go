@@ -160,9 +160,8 @@ func (s *stage) receivedLate(after evidence.Mono) {
 }
 
 // killed has host-3 killed, another host open its worker ID for a moment, and host-3 claim it anew
-// and be killed before that is in its journal, some times. It then starts without the coordinator.
-// It returns the ceiling that its journal has.
-func (s *stage) killed(times int) generator.Tick {
+// and be replaced by another process. It returns the ceiling of the grant before.
+func (s *stage) killed() generator.Tick {
 	h := s.hosts[2]
 	h.crash()
 	s.records[2].holder = "guest"
@@ -170,28 +169,13 @@ func (s *stage) killed(times int) generator.Tick {
 	began := func() {
 		h.starts = append(h.starts, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: fmt.Sprint("start ", len(h.starts)), Layout: s.layout.String()}})
 	}
-	for i := range times {
-		began()
-		s.records[2].holder = fmt.Sprint("claim ", i)
-		s.store(2)
-		s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: s.records[2].holder, Floor: s.records[2].ceiling})
-		s.now++
-	}
+	began()
+	s.records[2].holder = "claim 0"
+	s.store(2)
+	s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: s.records[2].holder, Floor: s.records[2].ceiling})
+	s.now++
 	began()
 	return h.cur.granted
-}
-
-// continuedAndCut has host-3 killed as it has claimed anew, started from that, and hit by a power
-// cut, after which it starts without the coordinator. It returns the ceiling of the grant before.
-func (s *stage) continuedAndCut() generator.Tick {
-	granted := s.killed(1)
-	s.records[2].holder = "continued"
-	s.store(2)
-	s.record(2, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 2, Opening: "continued", Continues: true, Floor: granted})
-	s.now++
-	h := s.hosts[2]
-	h.starts = append(h.starts, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: "cold", Layout: s.layout.String(), Cuts: 1}})
-	return granted
 }
 
 // hold has a host hold another worker ID as well.

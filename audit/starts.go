@@ -16,7 +16,6 @@ type start struct {
 	host   int // of sites
 	number int // on its host, from 1
 	began  evidence.Mono
-	cuts   int // of power, before it
 	log    log[evidence.Event]
 }
 
@@ -55,7 +54,7 @@ func findStarts(layout *generator.Layout, sites []site) ([]start, error) {
 			if !isLayout(text, cluster) {
 				return nil, fmt.Errorf("audit: %s is of layout %q, and the cluster's is %s", d.name, began.Layout, cluster)
 			}
-			starts = append(starts, start{host: h, began: began.At, cuts: began.Cuts, log: d})
+			starts = append(starts, start{host: h, began: began.At, log: d})
 		}
 		if len(starts) == 0 {
 			return nil, fmt.Errorf("audit: no daemon of host %s has written anything", s.name)

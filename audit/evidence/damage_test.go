@@ -14,7 +14,7 @@ import (
 // sample is some entries of every kind.
 func sampleEvents() []Event {
 	return []Event{
-		{At: 1000, Kind: Began, Host: "h", Incarnation: "abc", Layout: "flakeward", Cuts: 300},
+		{At: 1000, Kind: Began, Host: "h", Incarnation: "abc", Layout: "flakeward"},
 		{At: 2000, Kind: Claimed, Worker: 7, Opening: "o", Continues: true, Floor: 99},
 		{At: 3000, Kind: Extended, Worker: 7, Opening: "o", Ceiling: 1 << 40},
 		{At: 4000, Kind: Issued, Run: Run{First: 1 << 60, Step: 1, N: 1}},

@@ -95,8 +95,6 @@ func (e Event) check() error {
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
 	case e.Lane < 0:
 		return fmt.Errorf("lane %d is below 0", e.Lane)
-	case e.Cuts < 0:
-		return fmt.Errorf("power was not cut %d times", e.Cuts)
 	case e.Kind == Began && e.Lane != 0:
 		return fmt.Errorf("a start of a daemon is not of lane %d alone", e.Lane)
 	case e.Kind == Issued:
@@ -132,8 +130,7 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 	case Began:
 		b = appendText(b, e.Host)
 		b = appendText(b, e.Incarnation)
-		b = appendText(b, e.Layout)
-		return binary.AppendUvarint(b, uint64(e.Cuts))
+		return appendText(b, e.Layout)
 	case Issued:
 		return e.Run.append(b, &c.next)
 	}
@@ -187,7 +184,7 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 	e.At = c.at
 	switch e.Kind {
 	case Began:
-		e.Host, e.Incarnation, e.Layout, e.Cuts = p.text(), p.text(), p.text(), int(p.uint())
+		e.Host, e.Incarnation, e.Layout = p.text(), p.text(), p.text()
 	case Issued:
 		e.Run = p.run(&c.next)
 	default:

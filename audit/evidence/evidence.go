@@ -22,7 +22,7 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// Began is a daemon's start: Host, Incarnation, Layout, Cuts. All others are of one of its
+	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its
 	// lanes: Lane.
 	Began Kind = 1 + iota
 	// Issued is IDs that left the lane, written before anything of them is sent: Run.
@@ -67,8 +67,6 @@ type Event struct {
 	Kind Kind
 
 	Host, Incarnation, Layout string
-	// Cuts is how often the host's power had been cut: what was not flushed may be gone.
-	Cuts int
 
 	Lane int // from 0
 	Run  Run
