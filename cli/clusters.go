@@ -9,6 +9,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/coord"
 )
 
@@ -16,17 +17,17 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
-		Usage:       "show or create the coordinator's cluster, export or import it, add worker IDs, or adopt a copied directory",
+		Usage:       "show, create or change the coordinator's cluster, export or import it, add worker IDs, or adopt a copied directory",
 		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
 		Flags:       flags.flags(),
-		Subcommands: []*urfave.Command{createCommand(own, out), exportCommand(own, out), importCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
+		Subcommands: []*urfave.Command{createCommand(own, out), exportCommand(own, out), importCommand(own, out), setCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
 		Action: func(c *urfave.Context) error {
 			if err := noSubcommand(c); err != nil {
 				return err
 			}
 			return flags.with(c, func(v *inspection) error {
-				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\nworkers  %v of %d\n",
-					v.cluster.UUID, v.where, v.cluster.Layout, v.cluster.Range, v.cluster.Workers)
+				_, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nlayout   %s\nworkers  %v of %d\nwindow   %s\n",
+					v.cluster.UUID, v.where, v.cluster.Layout, v.cluster.Range, v.cluster.Workers, cluster.Span(v.cluster.Window))
 				return err
 			})
 		},

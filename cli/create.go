@@ -19,9 +19,6 @@ func synchronised() bool {
 	return ok
 }
 
-// leastWindow is what the longest window of the clusters before is taken for where nobody says.
-const leastWindow = 10 * time.Minute
-
 // creating is one run of cluster create.
 type creating struct {
 	*operatorFlags
@@ -39,7 +36,7 @@ func createCommand(own paths, out *outside) *urfave.Command {
 		Description: "Daemons start only where a cluster is. Give the command the settings of the daemons, and run it once, before they start. It prints\n" +
 			"the time from which they issue IDs. Where a cluster is, it says so and changes nothing.\n" +
 			"After the coordinator has lost its data, daemons that know of the old cluster may still issue IDs. So the new cluster\n" +
-			"begins after the longest --window of them and " + cluster.Span(cluster.Margin) + ", by this host's clock. A window counts as " + cluster.Span(leastWindow) + " at least. If a daemon\n" +
+			"begins after the longest --window of them and " + cluster.Span(cluster.Margin) + ", by this host's clock. A window counts as " + cluster.Span(cluster.LeastWindow) + " at least. If a daemon\n" +
 			"ever had a longer --window than the new cluster's, give --begin: that window plus " + cluster.Span(cluster.Margin) + ".\n" +
 			"Where no daemon ever issued IDs of this layout, --empty has the cluster begin at once.\n" +
 			coordinatorSource,
@@ -97,7 +94,7 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 	}
 	begin := time.Duration(0)
 	if !f.empty {
-		begin = max(window, leastWindow) + cluster.Margin
+		begin = max(window, cluster.LeastWindow) + cluster.Margin
 		if !f.outside.synchronised() && !c.Bool(yesName) {
 			return coord.NewCluster{}, usagef("the kernel does not call this host's clock synchronised, and the cluster begins by that clock: set it right, or give --yes if it is")
 		}
@@ -106,7 +103,7 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 	case f.empty && c.IsSet("begin"):
 		return coord.NewCluster{}, usagef("--empty and --begin both say when the cluster begins: give one of them")
 	case c.IsSet("begin") && f.begin < begin:
-		return coord.NewCluster{}, usagef("--begin: daemons may issue for %v and more, and clocks may differ: give at least %v, or --empty if no daemon ever issued IDs of this layout", max(window, leastWindow), begin)
+		return coord.NewCluster{}, usagef("--begin: daemons may issue for %v and more, and clocks may differ: give at least %v, or --empty if no daemon ever issued IDs of this layout", max(window, cluster.LeastWindow), begin)
 	}
 	wanted.Floor = layout.TickAt(now.Add(max(begin, f.begin)).UnixNano())
 	if f.above != 0 {

@@ -78,10 +78,10 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 		Description: "A coordinator that was restored from a backup does not know its newer grants, and would grant the same times again. This\n" +
 			"command raises the ceilings of all worker IDs in one step, deletes all claims and invalidates all journals.\n" +
 			"Until the given time, only daemons whose grant is from before the restore issue IDs.\n" +
-			"The time must be later than every grant since the backup: at least now plus the largest --window in use. The cluster's\n" +
-			"record has the largest --window that a daemon has joined with. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +
-			"An earlier time needs --force; IDs may then be issued twice. A larger window that joined only since the backup is not in\n" +
-			"the record, and a record of an earlier version has none: then give --by, the largest --window plus a margin.\n" +
+			"The time must be later than every grant since the backup: at least now plus the longest window that the cluster ever had.\n" +
+			"The cluster's record has that. It counts as " + cluster.Span(cluster.LeastWindow) + " at least. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +
+			"An earlier time needs --force; IDs may then be issued twice. A longer window that was set only since the backup is not in\n" +
+			"the record: then give --by, that window plus a margin.\n" +
 			"The command uses this host's clock: check first that it is right. Nothing lowers a mark again.\n" +
 			"Afterwards, restart the daemons that log that the coordinator was restored. The others claim again without a restart.\n" +
 			coordinatorSource,
@@ -112,7 +112,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 // raisingFlags say how far to raise: --by, --max and --force; and --yes.
 func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the largest --window plus 5m", Usage: "raise to this `DURATION` from now"},
+		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the longest window plus 5m", Usage: "raise to this `DURATION` from now"},
 		&urfave.GenericFlag{Name: "max", Value: (*duration)(furthest), Usage: "refuse to raise further than this `DURATION` from now"},
 		&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
 		yesFlag(),
@@ -151,11 +151,6 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 		}
 	case c.IsSet("by"):
 		at = now.Add(by)
-	default:
-		if r.cluster.Window == 0 {
-			return usagef("the marks are not raised: the cluster's record does not say the largest --window in use, for no daemon of a version that stores it has joined; "+
-				"give --by, the largest --window of all daemons and %s more, with --force if that is less than %v", cluster.Span(cluster.Margin), cluster.Widest)
-		}
 	}
 	if !at.IsZero() {
 		var err error
@@ -186,9 +181,7 @@ func (r raising) announce(out io.Writer) error {
 	}
 	row("cluster", "%s at %s", r.cluster.UUID, r.where)
 	row("raise to", "%s (tick %d), %s from now", cluster.Time(at), r.to, cluster.Span(at.Sub(now)))
-	if r.cluster.Window > 0 {
-		row("window", "%s is the largest that a daemon has joined with", cluster.Span(r.cluster.Window))
-	}
+	row("window", "%s is the longest that the cluster ever had", cluster.Span(r.cluster.Enough()))
 	row("pause", "no daemon issues IDs until then, once its next publish has told it, or its grant from before has ended")
 	row("records", "%d of %d worker IDs; %d are held, by claims that end now", len(marks), r.cluster.Workers, held)
 	if highest, ok := cluster.Highest(marks); ok {

@@ -98,6 +98,10 @@ func (s *standIn) NewUUID(ctx context.Context) (string, error) {
 	return "", s.called(ctx, "new uuid")
 }
 
+func (s *standIn) SetWindow(ctx context.Context, window generator.Tick) error {
+	return s.called(ctx, "window %d", window)
+}
+
 func (s *standIn) Export(ctx context.Context) ([]byte, error) {
 	return nil, s.called(ctx, "export")
 }
@@ -137,7 +141,7 @@ func tickAt(d time.Duration) generator.Tick {
 // someCluster has two members, of which one is stopped, and three records.
 func someCluster() *standIn {
 	return &standIn{
-		inspected: coord.Inspected{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000},
+		inspected: coord.Inspected{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000, Longest: 600_000},
 		members: []coord.Member{
 			{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1", Claim: "claim-4", Since: noon.Add(-3 * time.Hour),
 				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Opening: "o4"},

@@ -31,8 +31,7 @@ import (
 type Coordinator interface {
 	// Join makes the cluster's cluster record if there is none and compares it
 	// otherwise, as Layout.Fits does. Join is called before
-	// any other method; those answer ErrNotJoined until it has succeeded. The
-	// largest Layout.Window that ever joined stays in the record.
+	// any other method; those answer ErrNotJoined until it has succeeded.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
 
 	// Look reads the cluster record again, and nothing else. It answers also where no
@@ -40,6 +39,9 @@ type Coordinator interface {
 	// a connection of its own if need be. So a raise that follows a restore is seen by
 	// those that may not be granted anything from then on.
 	Look(ctx context.Context) (Cluster, error)
+
+	// Known is what the last answers told of the cluster that was joined. It asks nobody.
+	Known() Cluster
 
 	// Claim obtains a worker ID of the cluster's range (Layout.Range, Operator.Widen), whose record is
 	// opened by Pending.Open. It retries while other
@@ -141,9 +143,7 @@ type Layout struct {
 	Text string
 	// Workers is the number of worker IDs, from 1 to MaxWorkers.
 	Workers int
-	// Window is how far beyond its clock this daemon asks for ceilings at most, in
-	// ticks, 0 or more; 0 if it does not say. It need not be the same everywhere: the
-	// record keeps the largest, which is what a raise of all marks has to reach beyond.
+	// Window is the window of a cluster which Join makes; see Cluster.Window.
 	Window generator.Tick
 	// Now is the tick of the clock, at which a directory's cluster begins.
 	Now generator.Tick
@@ -166,6 +166,9 @@ type Cluster struct {
 	UUID string
 	// Raise is what all marks were raised to last.
 	Raise Raise
+	// Window is how far beyond its clock a daemon asks for ceilings at most, in ticks; 0 if the
+	// cluster record does not say.
+	Window generator.Tick
 }
 
 // Raise says what an operator raised all marks to. The zero value is for a cluster in

@@ -47,6 +47,10 @@ type Operator interface {
 	// lacks one of them. After another error the outcome is unknown; to do it twice does no harm.
 	Widen(ctx context.Context, to WorkerRange, above generator.Tick) error
 
+	// SetWindow sets how far beyond its clock a daemon asks for ceilings at most, in ticks. Daemons
+	// learn it with their next write. After an error the outcome is unknown; to do it twice does no harm.
+	SetWindow(ctx context.Context, window generator.Tick) error
+
 	// Export writes into the cluster record that the cluster was exported, and returns all of it:
 	// from then on nothing is granted here, and every other call answers *NotServedError. Grants
 	// that were acknowledged hold. Done again it returns the same bytes. Inspect need not come first.
@@ -75,7 +79,7 @@ type Operator interface {
 type NewCluster struct {
 	Text    string // Layout.Text
 	Workers int    // Layout.Workers
-	// Window is the longest Layout.Window that is expected, in ticks.
+	// Window is Cluster.Window.
 	Window generator.Tick
 	// Range are the worker IDs that are assigned; the zero value: all.
 	Range WorkerRange
@@ -151,8 +155,9 @@ type Inspected struct {
 	Floor generator.Tick
 	// ClusterEpoch changes with each Raise; empty before the first.
 	ClusterEpoch string
-	// Window is the largest Layout.Window that ever joined, in ticks; 0 if none was said.
-	Window generator.Tick
+	// Window is Cluster.Window, and Longest the longest that it ever was: what a raise of all marks has
+	// to reach beyond.
+	Window, Longest generator.Tick
 	// Range are the worker IDs that are assigned; the zero value: all.
 	Range WorkerRange
 	// Above is the tick that no worker ID was first issued from at or below; 0 if none was said.

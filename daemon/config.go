@@ -143,7 +143,7 @@ const (
 	// IDs are few, one whose mark is far ahead is missed sooner.
 	autoWindow      = 10 * time.Minute
 	autoSmallWindow = 2 * time.Minute
-	fewWorkers      = 64
+	fewWorkers      = 1024
 
 	// longestBurst is how far back every lane remembers which numbers it has left.
 	longestBurst = 2 * time.Second

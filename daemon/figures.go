@@ -27,7 +27,7 @@ func (d *Daemon) figures() metrics.Figures {
 			Connections: d.access.connections(),
 		},
 		Timing: metrics.Timing{
-			Window: d.config.timing(d.layout).Window, JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
+			Window: time.Duration(d.lanes[0].holder.Load().Window()) * d.layout.TickLength(), JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
 		},
 	}
 	switch coordinator := d.config.coordinator(); {

@@ -133,6 +133,6 @@ func (m *members) list(ctx context.Context, c coord.Coordinator) (is cluster.Sta
 func (m *members) of(joined *coord.Cluster) cluster.Cluster {
 	return cluster.Cluster{
 		UUID: joined.UUID, Layout: m.d.layout, Datacenter: m.d.config.IDs.Datacenter, Workers: min(m.d.layout.Workers(), coord.MaxWorkers),
-		Floor: joined.Raise.Floor, ClusterEpoch: joined.Raise.ClusterEpoch, Window: m.d.config.timing(m.d.layout).Window,
+		Floor: joined.Raise.Floor, ClusterEpoch: joined.Raise.ClusterEpoch, Window: time.Duration(joined.Window) * m.d.layout.TickLength(),
 	}
 }

@@ -29,9 +29,9 @@ type Cluster struct {
 	Floor generator.Tick
 	// ClusterEpoch changes with each raise; empty: there was none.
 	ClusterEpoch string
-	// Window is the largest --window that a daemon has joined with; 0 if the cluster's
-	// record does not say: no daemon of a version that stores it has joined yet.
-	Window time.Duration
+	// Window is how far ahead of its clock a daemon is granted at most, and Longest the longest that
+	// it ever was.
+	Window, Longest time.Duration
 }
 
 // datacenterKey stands between the layout and the datacenter in a cluster's layout
@@ -62,8 +62,13 @@ func Of(v coord.Inspected) (Cluster, error) {
 		Range:      v.Range.Of(workers),
 		Above:      v.Above,
 		Floor:      v.Floor, ClusterEpoch: v.ClusterEpoch,
-		Window: time.Duration(min(v.Window, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength(),
+		Window: windowOf(v.Window, layout), Longest: windowOf(v.Longest, layout),
 	}, nil
+}
+
+// windowOf is the length of so many ticks.
+func windowOf(ticks generator.Tick, layout *generator.Layout) time.Duration {
+	return time.Duration(min(ticks, generator.Tick(Widest/layout.TickLength()))) * layout.TickLength()
 }
 
 func unknownLayout(v coord.Inspected, err error) error {

@@ -13,23 +13,20 @@ const (
 	// raised unless told: for clocks that differ, and for the time until somebody says
 	// yes.
 	Margin = 5 * time.Minute
-	// Widest is the largest --window that a daemon takes. It is assumed where the
-	// cluster's record does not say.
+	// Widest is the largest window that a cluster takes.
 	Widest = 24 * time.Hour
+	// LeastWindow is what the longest window of a cluster counts as at least: one before it, in the same
+	// place, may have had that.
+	LeastWindow = 10 * time.Minute
 	// Furthest is how far ahead marks are raised without being forced: beyond the
-	// largest --window that a daemon takes, and Margin.
+	// largest window that a cluster takes, and Margin.
 	Furthest = 25 * time.Hour
 )
 
 // Enough is how far ahead of the clock marks are raised at the least without being
-// forced: the largest window that a daemon has joined with. A daemon may have been
+// forced: the longest window that the cluster ever had. A daemon may have been
 // granted that much since the backup was made, and no record shows it.
-func (c Cluster) Enough() time.Duration {
-	if c.Window == 0 {
-		return Widest
-	}
-	return c.Window
-}
+func (c Cluster) Enough() time.Duration { return max(c.Longest, LeastWindow) }
 
 // Highest is the record with the highest ceiling, damaged ones aside.
 func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
@@ -76,7 +73,7 @@ func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 	case to >= c.Layout.MaxTick():
 		return c.afterEnd(at)
 	case left <= 0:
-		return fmt.Errorf("%s has passed: give a time after all that any daemon may have been granted, which is now and the longest --window in use at the least", Time(at))
+		return fmt.Errorf("%s has passed: give a time after all that any daemon may have been granted, which is now and the longest window that the cluster ever had at the least", Time(at))
 	case l.Forced:
 		return nil
 	case near != "":
@@ -93,10 +90,7 @@ func (c Cluster) TooNear(to generator.Tick, now time.Time) string {
 	if to >= c.tick(now.Add(c.Enough())) {
 		return ""
 	}
-	why := fmt.Sprintf(", less than the %v that daemons may have been granted, the largest --window that has joined", c.Enough())
-	if c.Window == 0 {
-		why = fmt.Sprintf(", less than the %v that daemons may have been granted: the cluster's record does not say the largest --window in use, so the largest that there is counts", c.Enough())
-	}
+	why := fmt.Sprintf(", less than the %v that daemons may have been granted, the longest window that the cluster ever had", c.Enough())
 	at := c.Layout.StartOf(to)
 	return fmt.Sprintf("%s is %s from now%s; daemons may hold grants beyond it that a restored coordinator does not know, "+
 		"and what they issue under them may be issued a second time", Time(at), Span(at.Sub(now)), why)

@@ -10,19 +10,19 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// windowed is the sample with the largest window that has joined.
+// windowed is the sample with the longest window that the cluster ever had.
 func windowed(t *testing.T, window time.Duration) Cluster {
 	t.Helper()
 	c := sample(t, text, 0)
-	c.Window = window
+	c.Longest = window
 	return c
 }
 
-// What is reckoned goes by the largest window that has joined; without one, by the largest that
-// there is.
+// What is reckoned goes by the longest window that the cluster ever had, which is 10 minutes at the
+// least.
 func TestTargetGoesByTheWindow(t *testing.T) {
 	for _, k := range []struct{ window, enough time.Duration }{
-		{time.Minute, time.Minute}, {2 * time.Minute, 2 * time.Minute}, {3 * time.Hour, 3 * time.Hour}, {24 * time.Hour, 24 * time.Hour}, {0, 24 * time.Hour},
+		{time.Minute, 10 * time.Minute}, {11 * time.Minute, 11 * time.Minute}, {3 * time.Hour, 3 * time.Hour}, {24 * time.Hour, 24 * time.Hour}, {0, 10 * time.Minute},
 	} {
 		c := windowed(t, k.window)
 		if got := c.Target(noon); got != at(k.enough+5*time.Minute) {
@@ -66,7 +66,7 @@ func TestCheckTarget(t *testing.T) {
 		{"one before", at(-time.Millisecond), "has passed"},
 		{"long ago", 0, "has passed"},
 		{"just enough", at(10 * time.Minute), ""},
-		{"just not enough", at(10*time.Minute - time.Millisecond), "less than the 10m0s that daemons may have been granted, the largest --window that has joined"},
+		{"just not enough", at(10*time.Minute - time.Millisecond), "less than the 10m0s that daemons may have been granted, the longest window that the cluster ever had"},
 		{"just within", at(25*time.Hour - time.Millisecond), ""},
 		{"just beyond", at(25 * time.Hour), "more than --max"},
 		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again"},

@@ -9,28 +9,30 @@ import (
 // the record does, the coordinator gets another one.
 type cluster struct {
 	entry   Entry
+	record  layout
 	text    string
 	uuid    string
 	workers int  // that the layout has; 0: an operator does not know
 	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
 	epoch   string
-	number  int // the cluster epoch's
-	window  generator.Tick
+	number  int               // the cluster epoch's
 	allowed coord.WorkerRange // the zero value: all
 	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
 	above   generator.Tick    // the ceiling of a worker ID without a record
 	start   uint64            // the worker ID at which assigning starts
-
-	imported string // see layout
 }
 
 // layout is the record that j is of.
 func (j *cluster) layout() layout {
-	return layout{
-		Layout: j.text, UUID: j.uuid, Workers: j.workers, Floor: j.floor, Epoch: j.epoch, Window: j.window,
-		Range: j.allowed, Numbered: j.numbers, Above: j.above, Imported: j.imported,
-	}
+	l := j.record
+	l.Workers = j.workers
+	return l
+}
+
+// known is what a daemon knows of it.
+func (j *cluster) known() coord.Cluster {
+	return coord.Cluster{UUID: j.uuid, Raise: j.raise(), Window: j.record.Window}
 }
 
 // raise is what all marks were raised to last.

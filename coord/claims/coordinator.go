@@ -32,7 +32,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/generator"
 )
 
 // Config is what a Coordinator needs besides a Store.
@@ -131,47 +130,36 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if err != nil {
 		return coord.Cluster{}, fmt.Errorf("%s: %w", c.store.Name(), err)
 	}
-	for {
-		was := c.cluster.known()
-		stored, err := c.lookOrMake(ctx, want, ids)
-		if err != nil {
-			return coord.Cluster{}, err
-		}
-		found, err := c.cluster.readLayout(stored)
-		if err != nil {
-			return coord.Cluster{}, err
-		}
-		if err := want.Fits(found.inspected()); err != nil {
-			return coord.Cluster{}, err
-		}
-		if found.Workers != 0 && found.Workers != want.Workers {
-			return coord.Cluster{}, fmt.Errorf("%s: the cluster assigns %d worker IDs and this daemon would assign %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
-		}
-		stored, found, err = c.widen(ctx, stored, found, want.Window)
-		if moved := (*MovedError)(nil); errors.As(err, &moved) && ctx.Err() == nil {
-			continue // another has changed it first
-		}
-		if err != nil {
-			return coord.Cluster{}, err
-		}
-		j := c.cluster.clusterOf(found, stored)
-		j.workers, j.daemon = want.Workers, true
-		if err := c.cluster.enter(was, j); err != nil {
-			return coord.Cluster{}, err
-		}
-		return coord.Cluster{UUID: j.uuid, Raise: c.cluster.known().raise()}, nil
+	was := c.cluster.known()
+	stored, err := c.lookOrMake(ctx, want, ids)
+	if err != nil {
+		return coord.Cluster{}, err
 	}
+	found, err := c.cluster.readLayout(stored)
+	if err != nil {
+		return coord.Cluster{}, err
+	}
+	if err := want.Fits(found.inspected()); err != nil {
+		return coord.Cluster{}, err
+	}
+	if found.Workers != 0 && found.Workers != want.Workers {
+		return coord.Cluster{}, fmt.Errorf("%s: the cluster assigns %d worker IDs and this daemon would assign %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
+	}
+	j := c.cluster.clusterOf(found, stored)
+	j.workers, j.daemon = want.Workers, true
+	if err := c.cluster.enter(was, j); err != nil {
+		return coord.Cluster{}, err
+	}
+	return c.Known(), nil
 }
 
-// widen stores the window in the cluster record, unless it has one as large. It comes
-// before anything is claimed, so the record's is never less than one that is in use.
-func (c *Coordinator) widen(ctx context.Context, stored Entry, found layout, window generator.Tick) (Entry, layout, error) {
-	if window <= found.Window {
-		return stored, found, nil
+// Known implements coord.Coordinator.
+func (c *Coordinator) Known() coord.Cluster {
+	j := c.cluster.known()
+	if j == nil {
+		return coord.Cluster{}
 	}
-	found.Window = window
-	stored, err := c.store.Replace(ctx, stored, encode(found))
-	return stored, found, err
+	return j.known()
 }
 
 // Look implements coord.Coordinator.
@@ -217,7 +205,7 @@ func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout, ids coo
 		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
 	return c.store.Join(ctx, encode(layout{
-		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Range: ids, Numbered: ids, Above: want.Above,
+		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Numbered: ids, Above: want.Above,
 	}))
 }
 

@@ -120,7 +120,7 @@ func (c *Coordinator) seal(ctx context.Context) (Entry, layout, error) {
 		if err := l.served(); err != nil {
 			return Entry{}, layout{}, fmt.Errorf("%s: %w", c.store.Name(), err)
 		}
-		l.Exported = true
+		l.Exported, l.Identity = true, c.random.token()
 		sealed, err := c.store.Replace(ctx, stored, encode(l))
 		if moved := (*MovedError)(nil); errors.As(err, &moved) && ctx.Err() == nil {
 			continue // another has changed it first
@@ -139,9 +139,9 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	if err != nil {
 		return err
 	}
-	// The random text makes it another cluster record than each one before: a late write of a daemon
+	// The identity makes it another cluster record than each one before: a late write of a daemon
 	// that knows an earlier one, in a tree that was here, does not fit.
-	l.Importing, l.Imported = e.Sum, c.random.token()
+	l.Importing, l.Identity = e.Sum, c.random.token()
 	stored, err := c.store.Join(ctx, encode(l))
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	if err := writers.Wait(); err != nil {
 		return err
 	}
-	l.Importing = ""
+	l.Importing, l.Identity = "", c.random.token()
 	_, err = c.store.Replace(ctx, stored, encode(l))
 	return err
 }

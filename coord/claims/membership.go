@@ -30,7 +30,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, window: l.Window, allowed: l.Range, numbers: l.Numbered, above: l.Above, imported: l.Imported}
+	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range, numbers: l.Numbered, above: l.Above}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
@@ -254,9 +254,8 @@ func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) er
 	case now.Layout != j.text:
 		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}
-	next := *j
-	next.entry, next.floor, next.epoch, next.window = moved.Found, now.Floor, now.Epoch, now.Window
-	next.allowed, next.above = now.Range, now.Above
+	next := m.clusterOf(now, moved.Found)
+	next.workers, next.daemon = j.workers, j.daemon
 	if next.epoch != j.epoch {
 		m.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
 	}
@@ -264,7 +263,7 @@ func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) er
 	defer m.mu.Unlock()
 	// An answer that took long must not bring back what has changed since.
 	if m.joined == j && m.newest == newest {
-		m.adopt(&next)
+		m.adopt(next)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (c *Coordinator) Create(ctx context.Context, want coord.NewCluster) (coord.
 		return coord.Created{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
 	stored, err := c.store.Join(ctx, encode(layout{
-		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Range: ids, Numbered: ids, Floor: want.Floor,
+		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Numbered: ids, Floor: want.Floor,
 	}))
 	if err != nil {
 		return coord.Created{}, err
@@ -98,15 +98,33 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 	for _, r := range t.records {
 		raised.Highest = max(raised.Highest, r.Ceiling)
 	}
-	epoch := c.random.token()
-	var before *cluster
-	err = c.cluster.inCluster(ctx, func(j *cluster) error {
-		if j.epoch == epoch {
+	err = c.change(ctx, func(next *layout) error {
+		raised.From = next.Floor
+		next.Floor, next.Epoch = max(next.Floor, to), next.Identity
+		raised.To = next.Floor
+		return nil
+	})
+	if err != nil {
+		return coord.Raised{}, err
+	}
+	return raised, nil
+}
+
+// errUnchanged ends a change that has nothing to do.
+var errUnchanged = errors.New("nothing is to be changed")
+
+// change changes the cluster record, which has another identity then.
+func (c *Coordinator) change(ctx context.Context, change func(next *layout) error) error {
+	identity := c.random.token()
+	err := c.cluster.inCluster(ctx, func(j *cluster) error {
+		if j.record.Identity == identity {
 			return nil // an earlier try was stored
 		}
-		before = j
 		next := j.layout()
-		next.Floor, next.Epoch = max(j.floor, to), epoch
+		next.Identity = identity
+		if err := change(&next); err != nil {
+			return err
+		}
 		stored, err := c.store.Replace(ctx, j.entry, encode(next))
 		if err != nil {
 			return err
@@ -115,11 +133,25 @@ func (c *Coordinator) Raise(ctx context.Context, to generator.Tick) (coord.Raise
 		after.daemon = j.daemon
 		return c.cluster.enter(j, after)
 	})
-	if err != nil {
-		return coord.Raised{}, err
+	if errors.Is(err, errUnchanged) {
+		return nil
 	}
-	raised.From, raised.To = before.floor, max(before.floor, to)
-	return raised, nil
+	return err
+}
+
+// SetWindow implements coord.Operator.
+func (c *Coordinator) SetWindow(ctx context.Context, window generator.Tick) error {
+	if window < 1 {
+		return fmt.Errorf("%s: a window of %d ticks; use 1 or more", c.store.Name(), window)
+	}
+	return c.change(ctx, func(next *layout) error {
+		if next.Window == window {
+			return errUnchanged
+		}
+		next.Longest = max(next.Longest, next.Window, window)
+		next.Window = window
+		return nil
+	})
 }
 
 // NewUUID implements coord.Operator. The cluster epoch is new as well: a write that was prepared in
@@ -129,10 +161,10 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: no UUID could be drawn: %w", c.store.Name(), err)
 	}
-	epoch := c.random.token()
+	identity := c.random.token()
 	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		next := j.layout()
-		next.UUID, next.Epoch = id.String(), epoch
+		next.UUID, next.Identity, next.Epoch = id.String(), identity, identity
 		_, err = c.store.Replace(ctx, j.entry, encode(next))
 		return err
 	})
@@ -150,29 +182,22 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 // record is replaced, because claims are fenced by the record. So each of them is opened above the
 // tick.
 func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
-	return c.cluster.inCluster(ctx, func(j *cluster) error {
-		if j.workers == 0 {
+	return c.change(ctx, func(next *layout) error {
+		if next.Workers == 0 {
 			return fmt.Errorf("%s: the layout record does not say how many worker IDs the layout has; start a daemon first", c.store.Name())
 		}
-		ids, err := to.Within(j.workers)
+		ids, err := to.Within(next.Workers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.store.Name(), err)
 		}
-		if wanted, now := ids.Of(j.workers), j.ids(); !wanted.Has(now.First) || !wanted.Has(now.Last()) {
+		if wanted, now := ids.Of(next.Workers), next.Range.Of(next.Workers); !wanted.Has(now.First) || !wanted.Has(now.Last()) {
 			return fmt.Errorf("%s: %w", c.store.Name(), &coord.NarrowError{Wanted: wanted, Cluster: now})
 		}
-		next := j.layout()
-		next.Range, next.Above = ids, max(j.above, above)
-		if next == j.layout() {
-			return nil // done already, maybe by an earlier try
+		if next.Range == ids && next.Above >= above {
+			return errUnchanged
 		}
-		stored, err := c.store.Replace(ctx, j.entry, encode(next))
-		if err != nil {
-			return err
-		}
-		after := c.cluster.clusterOf(next, stored)
-		after.daemon = j.daemon
-		return c.cluster.enter(j, after)
+		next.Range, next.Above = ids, max(next.Above, above)
+		return nil
 	})
 }
 

@@ -24,9 +24,12 @@ type layout struct {
 	Floor generator.Tick `json:"floor,omitempty"`
 	// Era is new with every raise. What was opened in another one is void.
 	Epoch string `json:"era,omitempty"`
-	// Window is the largest that a daemon has joined with; 0 in a record that does not
-	// say.
-	Window generator.Tick `json:"window,omitempty"`
+	// Window is how far ahead of its clock a daemon asks for ceilings at most; 0 in a record that does
+	// not say. Longest is the longest that it ever was.
+	Window  generator.Tick `json:"window,omitempty"`
+	Longest generator.Tick `json:"longest,omitempty"`
+	// Identity is random, and another one after each change: no other record is the same.
+	Identity string `json:"identity,omitempty"`
 	// Range are the worker IDs that claims may name; the zero value: all.
 	Range coord.WorkerRange `json:"range,omitzero"`
 	// Numbered is the Range that the cluster was made with. It never changes, because the
@@ -39,8 +42,6 @@ type layout struct {
 	// Importing is the sum of the export whose records are being stored. Nobody is served before all
 	// are there.
 	Importing string `json:"importing,omitempty"`
-	// Imported is random: no other tree's cluster record is the same.
-	Imported string `json:"imported,omitempty"`
 }
 
 // apart ends the stored text of the layout in a record with Range, Numbered or Above. A version
@@ -71,7 +72,7 @@ func (l layout) MarshalJSON() ([]byte, error) {
 
 // inspected is what operators see of it.
 func (l layout) inspected() coord.Inspected {
-	return coord.Inspected{Layout: l.Layout, UUID: l.UUID, Floor: l.Floor, ClusterEpoch: l.Epoch, Window: l.Window, Range: l.Range, Above: l.Above}
+	return coord.Inspected{Layout: l.Layout, UUID: l.UUID, Floor: l.Floor, ClusterEpoch: l.Epoch, Window: l.Window, Longest: max(l.Window, l.Longest), Range: l.Range, Above: l.Above}
 }
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
@@ -172,8 +173,8 @@ func decodeLayout(b []byte) (layout, error) {
 		return layout{}, errors.New("layout or uuid is missing")
 	case l.Floor < 0:
 		return layout{}, errors.New("the floor is negative")
-	case l.Window < 0:
-		return layout{}, errors.New("the window is negative")
+	case l.Window < 0 || l.Longest < 0:
+		return layout{}, errors.New("a window is negative")
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
 	case l.Above < 0:

@@ -28,7 +28,7 @@ func created(k *kit) {
 	o, want := k.Operator(k), k.cluster()
 	want.Window, want.Floor, want.Range = 600, 5000, upper
 	first := must.Get(o.Create(k.Context(), want))(k)
-	if got, uuid := first, first.UUID; !got.Made || uuid == "" || got.Inspected != (coord.Inspected{Layout: text, UUID: uuid, Floor: 5000, Window: 600, Range: upper}) {
+	if got, uuid := first, first.UUID; !got.Made || uuid == "" || got.Inspected != (coord.Inspected{Layout: text, UUID: uuid, Floor: 5000, Window: 600, Longest: 600, Range: upper}) {
 		k.Errorf("created %+v of %+v", got, want)
 	}
 	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v != first.Inspected {

@@ -32,7 +32,7 @@ func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator)
 		"Claim":   func() error { _, err := Claim(k.Context(), n, anyone()); return err },
 		"Look":    func() error { _, err := n.Look(k.Context()); return err },
 		"Members": func() error { _, err := n.Members(k.Context()); return err },
-		"Join":    func() error { return stranger.joinWith(0) },
+		"Join":    func() error { return stranger.join() },
 		"Inspect": func() error { _, err := k.Operator(k).Inspect(k.Context()); return err },
 		"Marks":   func() error { _, err := o.Marks(k.Context()); return err },
 		"Raise":   func() error { _, err := o.Raise(k.Context(), 9000); return err },
@@ -173,7 +173,7 @@ func importInterrupted(k *kit) {
 			var unserved *coord.NotServedError
 			if _, err := k.Operator(k).Inspect(k.Context()); errors.As(err, &unserved) {
 				halves++
-				if !unserved.Importing || k.stranger().joinWith(0) == nil {
+				if !unserved.Importing || k.stranger().join() == nil {
 					k.Errorf("%s: a daemon joined what is half there: %v", what, err)
 				}
 				if err := k.Operator(k).Import(k.Context(), second); !errors.Is(err, coord.ErrNotEmpty) {

@@ -19,7 +19,7 @@ var joining = []testCase{
 	{"join: another layout is refused and both are named", otherLayout},
 	{"join: comes before anything else", notJoined},
 	{"close: every later call says so", closed},
-	{"join: the largest window stays in the record", windows},
+	{"window: the cluster's, as an operator sets it", windows},
 	{"members: live claims with their records, in order", members},
 	{"context: every call ends with it", contexts},
 	{"context: also when no server answers", halted},

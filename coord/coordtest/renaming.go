@@ -18,7 +18,7 @@ func renamed(k *kit) {
 	for i := range nodes {
 		nodes[i] = k.start("")
 	}
-	must.Get(k.join(600))(k)
+	must.Do(k, k.stranger().join())
 	o := k.operator()
 	k.raise(o, 700)
 	c := nodes[0].claim(wanting(1))

@@ -2,24 +2,72 @@ package coordtest
 
 import (
 	"crypto/rand"
-	"sync"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// window is what an operator finds.
-func (k *kit) window() generator.Tick {
+// inspected is what an operator who has just come finds.
+func (k *kit) inspected() coord.Inspected {
 	k.Helper()
-	v := must.Get(k.Operator(k).Inspect(k.Context()))(k)
-	return v.Window
+	o := k.Operator(k)
+	defer Close(k, o)
+	return must.Get(o.Inspect(k.Context()))(k)
 }
 
-// join joins with a window, as a start of a daemon does.
-func (k *kit) join(window generator.Tick) (*node, error) {
-	n := k.stranger()
-	return n, n.joinWith(window)
+// The window is the cluster's: an operator sets it, whoever writes next learns it and keeps its
+// claim, and the longest that it ever was stays in the record.
+func windows(k *kit) {
+	k.largest = 600
+	n, o := k.start("a"), k.operator()
+	if got := n.Known().Window; got != 600 {
+		k.Fatalf("joined with a window of %d, want 600", got)
+	}
+	c := n.claim(wanting(1))
+	longest := generator.Tick(600)
+	for _, window := range []generator.Tick{100, 100, 9000, 601} {
+		must.Do(k, o.SetWindow(k.Context(), window))
+		longest = max(longest, window)
+		if got := k.inspected(); got.Window != window || got.Longest != longest {
+			k.Errorf("set to %d, the window is %d and the longest %d, want %d", window, got.Window, got.Longest, longest)
+		}
+		k.extend(c, coord.Progress{Ceiling: c.Floor() + 500 + window})
+		if got := n.Known().Window; got != window {
+			k.Errorf("set to %d, a holder that has written knows of %d", window, got)
+		}
+	}
+	k.raise(o, 20_000)
+	if got := k.inspected(); got.Window != 601 || got.Longest != 9000 || got.Floor != 20_000 {
+		k.Errorf("a raise leaves %+v", got)
+	}
+	for _, window := range []generator.Tick{0, -1} {
+		if err := o.SetWindow(k.Context(), window); err == nil {
+			k.Errorf("a window of %d was set", window)
+		}
+	}
+	if k.Fault == nil {
+		return
+	}
+	for _, landed := range []bool{false, true} {
+		for i := 0; ; i++ {
+			o := k.operator()
+			wants := k.inspected().Window + 1
+			happened := k.Fault(k, o.(coord.Coordinator), i, landed)
+			failure := o.SetWindow(k.Context(), wants)
+			if got := k.inspected().Window; failure == nil && got != wants {
+				k.Errorf("request %d, landed %v: set to %d, and the record has %d", i, landed, wants, got)
+			}
+			if !happened() {
+				if i == 0 || failure != nil {
+					k.Fatalf("request %d, landed %v: %v; the case is void", i, landed, failure)
+				}
+				break
+			}
+			must.Do(k, o.SetWindow(k.Context(), wants))
+			Close(k, o)
+		}
+	}
 }
 
 // stranger is a daemon that has not joined yet.
@@ -29,80 +77,7 @@ func (k *kit) stranger() *node {
 	return n
 }
 
-func (n *node) joinWith(window generator.Tick) error {
-	cluster, err := n.Join(n.k.Context(), coord.Layout{Text: text, Workers: n.k.workers, Window: window})
-	n.uuid = cluster.UUID
+func (n *node) join() error {
+	_, err := n.Join(n.k.Context(), coord.Layout{Text: text, Workers: n.k.workers})
 	return err
-}
-
-// A window is in the record before anything is claimed with it, and only a larger one
-// takes its place. Nobody who holds a claim notices.
-func windows(k *kit) {
-	n := k.start("a") // it does not say
-	if got := k.window(); got != 0 {
-		k.Fatalf("nobody has said a window, and it is %d", got)
-	}
-	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 500})
-	for _, test := range []struct{ joins, want generator.Tick }{{600, 600}, {100, 600}, {0, 600}, {600, 600}, {601, 601}, {9000, 9000}} {
-		other, err := k.join(test.joins)
-		if err != nil || other.uuid != n.uuid {
-			k.Fatalf("a window of %d: cluster %s, %v", test.joins, other.uuid, err)
-		}
-		if got := k.window(); got != test.want {
-			k.Errorf("after one of %d the window is %d, want %d", test.joins, got, test.want)
-		}
-		k.extend(c, coord.Progress{Ceiling: c.Floor() + 500 + test.joins})
-		Close(k, other)
-	}
-	if _, err := k.join(-1); err == nil {
-		k.Error("a negative window has joined")
-	}
-	k.raise(k.operator(), 20_000)
-	if got := k.window(); got != 9000 {
-		k.Errorf("after a raise the window is %d, want 9000", got)
-	}
-	if other, err := k.join(9500); err != nil || other.uuid != n.uuid {
-		k.Fatal(err)
-	}
-	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Window != 9500 || v.Floor != 20_000 || v.ClusterEpoch == "" {
-		k.Errorf("a window has changed what was raised: %+v, %v", v, err)
-	}
-	// Of many at once the largest stays.
-	var all sync.WaitGroup
-	for i := range generator.Tick(8) {
-		n := k.stranger() // a kit is for one goroutine
-		all.Go(func() {
-			if err := n.joinWith(10_000 + i); err != nil {
-				k.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	if got := k.window(); got != 10_007 {
-		k.Errorf("after eight at once the window is %d, want 10007", got)
-	}
-	if k.Fault == nil {
-		return
-	}
-	for _, landed := range []bool{false, true} {
-		for i := 0; ; i++ {
-			wants := k.window() + 1
-			c := k.Open(k, coord.Identity{Incarnation: rand.Text()})
-			happened := k.Fault(k, c, i, landed)
-			_, failure := c.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: wants})
-			if failure == nil && k.window() != wants {
-				k.Errorf("request %d, landed %v: joined with a window of %d, and the record has %d", i, landed, wants, k.window())
-			}
-			if !happened() {
-				if i == 0 || failure != nil {
-					k.Fatalf("request %d, landed %v: %v; the case is void", i, landed, failure)
-				}
-				break
-			}
-			if _, err := c.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: wants}); err != nil || k.window() != wants {
-				k.Errorf("request %d, landed %v: made again, %v with a window of %d, want %d", i, landed, err, k.window(), wants)
-			}
-		}
-	}
 }

@@ -112,9 +112,8 @@ func LayoutText(layout *generator.Layout, datacenter uint64) string {
 // LayoutText is the layout as the cluster's registry and the journal name it.
 func (k *Holder) LayoutText() string { return k.held.text }
 
-// Window is how far beyond the clock a grant reaches at most, as the cluster's record has to know
-// it.
-func (k *Holder) Window() generator.Tick { return k.pace.window }
+// Window is how far beyond the clock a grant reaches at most, in ticks.
+func (k *Holder) Window() generator.Tick { return k.pace.window() }
 
 // Cluster is the UUID of the cluster that the holder is attached to, or, after an update, of the
 // one of the lane that was handed over: while something is issued, of the one in which it is. Empty:
@@ -173,6 +172,7 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 		return err
 	}
 	k.claimer.coord = c
+	k.pace.learn(cluster.Window)
 	k.held.attach(cluster.UUID)
 	k.Issued.Raised(cluster.Raise)
 	k.contact.joined()

@@ -2,6 +2,8 @@ package grant
 
 import (
 	"context"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -11,7 +13,7 @@ import (
 
 // Timing is how far ahead marks are pushed, and how often.
 type Timing struct {
-	Window  time.Duration // the grant in the coordinator: how long its absence is survived
+	Window  time.Duration // the grant in the coordinator, until the cluster says its own
 	Publish time.Duration // between two grants
 	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
 	Idle    time.Duration // after the last request: then marks stay, and grants are extended rarely; 0: never
@@ -24,22 +26,38 @@ type pace struct {
 	hold   func() coord.Hold
 	random func() float64
 	step   generator.Tick
-	window generator.Tick
+	reach  atomic.Int64 // see window
 	// firstWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
 	firstWait time.Duration
 	begun     int64 // wall, when the holder was made
 }
 
 func newPace(c Config) *pace {
-	return &pace{
+	p := &pace{
 		layout: c.Layout, clock: c.Clock, hold: c.Hold, random: c.Random,
 		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
 		// that it ends with.
-		step:   max(2, ticks(c.Layout, c.Timing.Step)),
-		window: max(4, ticks(c.Layout, c.Timing.Window)),
+		step: max(2, ticks(c.Layout, c.Timing.Step)),
 
 		firstWait: c.FirstWait, begun: c.Clock.Now().Wall,
 	}
+	p.learn(ticks(c.Layout, c.Timing.Window))
+	return p
+}
+
+// window is how far ahead of the clock a grant reaches at most: the cluster's window, as last heard.
+func (p *pace) window() generator.Tick { return generator.Tick(p.reach.Load()) }
+
+// learn notes the cluster's window; 0: the cluster does not say.
+func (p *pace) learn(window generator.Tick) {
+	if window > 0 {
+		p.reach.Store(int64(max(4, window)))
+	}
+}
+
+// length is the window's.
+func (p *pace) length() time.Duration {
+	return time.Duration(min(p.window(), generator.Tick(math.MaxInt64/p.layout.TickLength()))) * p.layout.TickLength()
 }
 
 // ticks rounds d up to whole ticks.
@@ -55,7 +73,7 @@ func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
 func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.firstWait) }
 
 // furthest is the ceiling that a grant may have now: a window from the clock.
-func (p *pace) furthest() generator.Tick { return min(p.tick()+p.window, p.layout.MaxTick()) }
+func (p *pace) furthest() generator.Tick { return min(p.tick()+p.window(), p.layout.MaxTick()) }
 
 // within bounds one exchange.
 func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

@@ -24,6 +24,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
+	c.pace.learn(c.coord.Known().Window)
 	ceiling := c.pace.furthest()
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {

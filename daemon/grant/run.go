@@ -67,7 +67,7 @@ func (k *Holder) Mark(ctx context.Context) error {
 		err := k.held.renew()
 		wake, pause := k.held.wake, min(every, lastRetry)
 		if k.held.idle.Load() {
-			pause = k.Timing.Window // a request signals, and so does a publish that finds one was served
+			pause = k.pace.length() // a request signals, and so does a publish that finds one was served
 		}
 		if errors.Is(err, journal.ErrMoved) || errors.Is(err, ErrCopied) {
 			return err
@@ -187,7 +187,7 @@ func (c *Config) changed(was, is int) (said []any) {
 func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
 	begun := k.pace.now().Mono
 	due := begun + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
-	late := max(due, begun+clockguard.Mono(k.pace.rested(k.Timing.Window, !before)))
+	late := max(due, begun+clockguard.Mono(k.pace.rested(k.pace.length(), !before)))
 	for ctx.Err() == nil {
 		now := k.pace.now().Mono
 		resting := k.held.resting()
@@ -211,7 +211,7 @@ func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
 		if hold := k.pace.hold(); hold.Why != k.claimer.shown.Why || (hold.Ahead > 0) != (k.claimer.shown.Ahead > 0) {
 			return false // operators are to see it
 		}
-		if cur.granted-k.pace.tick() < k.pace.window/2 && cur.granted < k.pace.furthest() {
+		if cur.granted-k.pace.tick() < k.pace.window()/2 && cur.granted < k.pace.furthest() {
 			return false // the clock has run ahead of the grant
 		}
 	}

@@ -32,6 +32,8 @@ type clerk struct {
 	closed error // of opening a claim
 }
 
+func (*clerk) Known() coord.Cluster { return coord.Cluster{} }
+
 func (c *clerk) Claim(context.Context, coord.Request) (coord.Pending, error) {
 	return pending{c}, c.away
 }
@@ -299,7 +301,7 @@ func TestAClockThatIsBehindIsToldAsItHappens(t *testing.T) {
 	want := `   2.0s NEXT: the clock is behind the last ID issued, which is of 2026-03-01T00:00:01.900Z; code=clock-behind: correct the clock, and have it slewed instead of stepped; gave up after 1ms, another 2.899s would have been needed; try again later
    2.0s [WARN]  the clock is behind the last ID: requests get what earlier ticks left or another worker ID's, or wait: code=clock-behind by=2.9s until=2026-03-01T00:00:01.900Z do="correct the clock, and have it slewed instead of stepped"
    2.0s [WARN]  the clock has stepped: by=-3s
-   2.9s NEXT: 
+   3.0s NEXT: 
    4.9s [INFO]  the clock is not behind the last ID any more: code=clock-back after=2.9s
 `
 	o.told(said, want)

@@ -70,7 +70,7 @@ type Limits struct {
 
 // Timing is what alerts compare with.
 type Timing struct {
-	Window      time.Duration // --window
+	Window      time.Duration // the cluster's
 	JournalStep time.Duration // --journal-step
 	MaxBlock    time.Duration // --max-block
 }
