@@ -284,19 +284,6 @@ type Progress struct {
 	// Mark is the journal's mark that is on disk when the Extend is sent. An
 	// older copy of the journal has a lower one, and so does not continue.
 	Mark generator.Tick
-	// Hold is shown to operators, and nothing relies on it.
-	Hold Hold
-}
-
-// Hold is a daemon's clock that runs ahead and is not believed. The zero value is for one that is
-// believed.
-type Hold struct {
-	// Ahead is by how much the clock is ahead of the daemon's known time, in whole milliseconds.
-	Ahead time.Duration
-	// Since is the known time when that began, in whole milliseconds.
-	Since time.Time
-	// Why is why it is not believed, for people to read; a few words.
-	Why string
 }
 
 // Member is a live claim with its record.
@@ -317,8 +304,6 @@ type Member struct {
 	Ceiling generator.Tick
 	Issued  generator.Tick
 	Mark    generator.Tick
-	// Hold is the member's clock if it is not believed, as last published.
-	Hold Hold
 	// Opening is the record's holder; empty if the claim has not opened it yet.
 	Opening string
 }

@@ -90,7 +90,6 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 			Timing:     c.timing(d.layout),
 			FirstWait:  l.first,
 			Clock:      d.clock,
-			Hold:       func() coord.Hold { return lifecycle.HoldOf(d.clock) },
 			Kept:       d.clock.Kept,
 			Journal:    d.metrics.Journal(file),
 			Lane:       l.number,

@@ -26,7 +26,6 @@ const clocksApart = 10 * time.Second
 const (
 	Granted = "granted" // its ceiling is ahead of the clock
 	Stopped = "stopped" // the clock has passed its ceiling
-	Doubted = "held"    // its clock is ahead and not believed: it goes on by the time before
 	Ahead   = "ahead"   // its ceiling is further ahead of the clock than any daemon of the cluster asks for: one of the two clocks is, or was, wrong
 	Waiting = "waiting" // all marks were raised to a time to come, and it issues above that
 	Opening = "opening" // it has claimed a worker ID and not opened its record yet
@@ -61,11 +60,6 @@ type Member struct {
 	// negative: ahead of it.
 	Lag *float64 `json:"lag_seconds"`
 
-	// ClockAhead is by how much its clock is ahead and not believed, since HeldSince by the time before,
-	// and ClockWhy says why.
-	ClockAhead float64 `json:"clock_ahead_seconds,omitzero"`
-	HeldSince  *string `json:"clock_held_since,omitzero"`
-	ClockWhy   string  `json:"clock_condition,omitzero"`
 	// WaitsUntil is when it may issue, WaitsFor from now, if it is waiting.
 	WaitsUntil *string `json:"waits_until,omitzero"`
 	WaitsFor   float64 `json:"waits_for_seconds,omitzero"`
@@ -74,7 +68,7 @@ type Member struct {
 }
 
 // words are a member's times in the table.
-type words struct{ claimed, ceiling, issued, lag, wait, hold string }
+type words struct{ claimed, ceiling, issued, lag, wait string }
 
 // StatusOf reckons up members against the clock.
 func StatusOf(c Cluster, now time.Time, members []coord.Member) Status {
@@ -101,8 +95,6 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 		left := c.left(c.Floor, now)
 		out.State, out.WaitsUntil, out.WaitsFor = Waiting, c.stamp(c.Floor+1), seconds(left)
 		out.words.wait = fmt.Sprintf("all marks were raised: it issues from %s on, %s from now", Time(c.Layout.StartOf(c.Floor+1)), Span(left))
-	case m.Hold != coord.Hold{}:
-		out.State = Doubted
 	case c.Window > 0 && c.left(m.Ceiling, now) > c.Window+clocksApart:
 		out.State = Ahead
 	}
@@ -110,13 +102,6 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 		age := now.Sub(m.Since)
 		out.Since, out.Age = Stamp(m.Since), pointer(seconds(age))
 		out.words.claimed = ago(age)
-	}
-	if h := m.Hold; h != (coord.Hold{}) {
-		out.ClockAhead, out.HeldSince, out.ClockWhy = seconds(h.Ahead), Stamp(h.Since), h.Why
-		out.words.hold = fmt.Sprintf("its clock has been %s ahead for %s, and is not believed", Span(h.Ahead), Span(now.Sub(h.Since)))
-		if h.Why != "" {
-			out.words.hold += ": " + Plain(h.Why)
-		}
 	}
 	if m.Ceiling > 0 {
 		left := c.left(m.Ceiling, now)
@@ -167,13 +152,11 @@ func (s Status) Table(out io.Writer) error {
 		return err
 	}
 	for _, m := range s.Members {
-		for _, more := range []string{m.words.wait, m.words.hold} {
-			if more == "" {
-				continue
-			}
-			if _, err := fmt.Fprintf(out, "worker ID %d, %s: %s\n", m.Worker, Plain(m.Host), more); err != nil {
-				return err
-			}
+		if m.words.wait == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "worker ID %d, %s: %s\n", m.Worker, Plain(m.Host), m.words.wait); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ type opening struct {
 func (j *cluster) opening(found record, request coord.Request, continues bool) opening {
 	r := j.found(found)
 	if !continues {
-		r.Mark, r.Hold = 0, hold{}
+		r.Mark = 0
 		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}
 	}
 	from := request.Mark

@@ -77,7 +77,6 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		next.Ceiling = max(next.Ceiling, progress.Ceiling)
 		next.Issued = max(next.Issued, progress.Issued)
 		next.Mark = max(next.Mark, progress.Mark)
-		next.Hold = holdOf(progress.Hold)
 		next.Nonce = h.c.random.token()
 		stored, err := h.write(ctx, attempt{record: next})
 		if err != nil {
@@ -102,7 +101,6 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		next := h.record
 		next.Ceiling, next.Issued, next.Mark = to, to, to
 		next.Nonce = h.c.random.token()
-		next.Hold = hold{}
 		stored, err := h.write(ctx, attempt{record: next, release: true})
 		switch {
 		case stored:

@@ -92,29 +92,6 @@ type record struct {
 	Nonce string `json:"nonce"`
 	// Era is the cluster record's when this was opened.
 	Epoch string `json:"era,omitempty"`
-	// Hold is the holder's clock if it is not believed.
-	Hold hold `json:"hold,omitzero"`
-}
-
-// hold is a coord.Hold, in milliseconds; Since is since 1970.
-type hold struct {
-	Ahead int64  `json:"ahead"`
-	Since int64  `json:"since"`
-	Why   string `json:"why"`
-}
-
-func holdOf(h coord.Hold) hold {
-	if h.Ahead < time.Millisecond {
-		return hold{}
-	}
-	return hold{Ahead: h.Ahead.Milliseconds(), Since: h.Since.UnixMilli(), Why: h.Why}
-}
-
-func (h hold) shown() coord.Hold {
-	if h.Ahead <= 0 {
-		return coord.Hold{}
-	}
-	return coord.Hold{Ahead: time.Duration(h.Ahead) * time.Millisecond, Since: since(h.Since), Why: h.Why}
 }
 
 // errDamaged means that a record cannot be read. Its worker ID is not assigned: where

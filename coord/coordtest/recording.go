@@ -2,7 +2,6 @@ package coordtest
 
 import (
 	"errors"
-	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -18,7 +17,6 @@ var recording = []testCase{
 	{"the holder who came back", holderWhoCameBack},
 	{"W1, W2, W1: only the newest opening of W1 is continued", backToTheFirst},
 	{"extend: raises and never lowers", extendRaises},
-	{"extend: shows a clock that is not believed until it is, or another opens the record", extendShowsHold},
 	{"extend: after the session ended, lost for good", extendAfterLoss},
 	{"extend: after another's opening, lost for good", extendAfterOpening},
 	{"extend: by two of one process, each on its own worker ID", extendTwo},
@@ -41,28 +39,6 @@ func openingKeepsCeiling(k *kit) {
 			k.Fatalf("floor %d, want 700", got)
 		}
 	}
-}
-
-func extendShowsHold(k *kit) {
-	n := k.start("a")
-	hold := coord.Hold{Ahead: time.Hour + time.Millisecond, Since: time.Unix(1_800_000_000, 123_000_000).UTC(), Why: "nobody has confirmed it"}
-	shown := func(when string, worker int, want coord.Hold) {
-		k.Helper()
-		if m, ok := n.member(worker); !ok || m.Hold != want {
-			k.Errorf("%s the member is %+v, want the hold %+v", when, m, want)
-		}
-	}
-	c := n.claim(wanting(3))
-	shown("opened,", 3, coord.Hold{})
-	k.extend(c, coord.Progress{Ceiling: 100, Hold: hold})
-	shown("held,", 3, hold)
-	k.extend(c, coord.Progress{Ceiling: 50})
-	shown("believed again,", 3, coord.Hold{})
-	k.extend(c, coord.Progress{Ceiling: 200, Hold: hold})
-	k.revoke(n)
-	n = k.start("b")
-	n.claim(wanting(3))
-	shown("opened by another,", 3, coord.Hold{})
 }
 
 func openingIDs(k *kit) {

@@ -33,7 +33,6 @@ type claimer struct {
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed
 	unjournaled coord.Claim       // opened, and not in the journal yet
 	stale       []string          // claim nodes that the next claim deletes
-	shown       coord.Hold        // what the last publish shows of the clock
 }
 
 // deleteStale has the next claim delete the claim nodes that a journal names: they are of dead

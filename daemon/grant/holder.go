@@ -40,7 +40,6 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
-	Hold       func() coord.Hold // the clock's, which is published; nil: it is always believed
 	// Kept is the known time that the journal keeps, CLOCK_BOOTTIME of the same moment, and whether
 	// that time was ever confirmed; nil: there is none.
 	Kept    func() (known, boot int64, sure bool)
@@ -71,9 +70,6 @@ type Holder struct {
 
 // New makes a holder that holds nothing.
 func New(c Config, issuer Issuer) *Holder {
-	if c.Hold == nil {
-		c.Hold = func() coord.Hold { return coord.Hold{} }
-	}
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}

@@ -81,18 +81,6 @@ func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
 	}
 }
 
-func TestAPublishShowsAClockThatIsNotBelieved(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	for _, hold := range []coord.Hold{{Ahead: time.Hour, Since: time.Unix(2_000_000_000, 0).UTC(), Why: "nobody can tell"}, {}} {
-		p.host.hold = hold
-		must.Do(t, p.Publish(t.Context()))
-		if got := p.record().Hold; got != hold {
-			t.Errorf("the cluster is shown %+v, want %+v", got, hold)
-		}
-	}
-}
-
 func TestRenewLeavesTheDiskAloneWhileHalfAStepIsLeft(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()

@@ -93,7 +93,6 @@ type host struct {
 	at      string               // grant.Config.Coord; empty: coordAt
 	accept  string               // grant.Config.Accept
 	machine generator.Generation // grant.Config.Machine
-	hold    coord.Hold           // grant.Config.Hold
 	timing  *grant.Timing        // grant.Config.Timing; nil: that of the tests
 	random  func() float64       // grant.Config.Random
 	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
@@ -160,7 +159,6 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 		Timing:    timing,
 		FirstWait: wait,
 		Clock:     h.clock,
-		Hold:      func() coord.Hold { h.fixture.mu.Lock(); defer h.fixture.mu.Unlock(); return h.hold },
 		Random:    h.random,
 		Journal:   p.disk,
 		Machine:   h.machine,

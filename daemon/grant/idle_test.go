@@ -3,11 +3,9 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -208,25 +206,5 @@ func TestALaneGetsItsFirstMarkUnasked(t *testing.T) {
 	i.pass(back + 2*step)
 	if lane := i.inUse(); lane.Ceiling() <= lane.Floor() {
 		t.Errorf("the clock has come to the floor, and the lane's ceiling is still there: %+v", i.Holding())
-	}
-}
-
-// The cluster is shown that a clock is held, or is not any more, without the next publish being
-// waited for.
-func TestAHoldIsPublishedAtOnce(t *testing.T) {
-	w := newFixture(t)
-	timing := idleTiming
-	timing.Publish = 2 * time.Second
-	h := w.host("I")
-	h.timing, h.random = &timing, func() float64 { return 0.5 }
-	i := &idler{process: h.start()}
-	i.run()
-	i.pass(10 * step)
-	for _, hold := range []coord.Hold{{Ahead: time.Hour}, {Ahead: time.Hour, Why: "nobody can tell"}, {}} {
-		w.mu.Lock()
-		h.hold = hold
-		w.mu.Unlock()
-		i.ExtendNow() // no time passes any more, so no publish is due
-		w.until(fmt.Sprintf("the cluster is shown %+v", hold), func(context.Context) (bool, error) { return i.record().Hold == hold, nil })
 	}
 }

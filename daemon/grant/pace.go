@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -23,7 +22,6 @@ type Timing struct {
 type pace struct {
 	layout *generator.Layout
 	clock  clockguard.Clock
-	hold   func() coord.Hold
 	random func() float64
 	step   generator.Tick
 	reach  atomic.Int64 // see window
@@ -34,7 +32,7 @@ type pace struct {
 
 func newPace(c Config) *pace {
 	p := &pace{
-		layout: c.Layout, clock: c.Clock, hold: c.Hold, random: c.Random,
+		layout: c.Layout, clock: c.Clock, random: c.Random,
 		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
 		// that it ends with.
 		step: max(2, ticks(c.Layout, c.Timing.Step)),

@@ -15,7 +15,6 @@ import (
 // replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
 // has.
 func (c *claimer) publish(ctx context.Context) error {
-	c.shown = c.pace.hold() // what is sent is this, or newer
 	s := c.held.snapshot()
 	h := s.current
 	if h.claim == nil {
@@ -31,7 +30,7 @@ func (c *claimer) publish(ctx context.Context) error {
 			now.current.published = h.mark // from now on the record may have it
 		}
 	})
-	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark, Hold: c.pace.hold()}); err != nil {
+	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
 		return c.notGranted(h, err)
 	}
 	_ = c.contact.noted(nil) // before the grant is seen, or it would be one that a failure ends

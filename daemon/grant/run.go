@@ -208,9 +208,6 @@ func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
 		if lane := k.demand.unwanted.Load(); lane != nil && lane == cur.lane {
 			return false
 		}
-		if hold := k.pace.hold(); hold.Why != k.claimer.shown.Why || (hold.Ahead > 0) != (k.claimer.shown.Ahead > 0) {
-			return false // operators are to see it
-		}
 		if cur.granted-k.pace.tick() < k.pace.window()/2 && cur.granted < k.pace.furthest() {
 			return false // the clock has run ahead of the grant
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -49,8 +48,6 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 			continue
 		case o.Held:
 			notify(l.wake())
-		case o.Ended:
-			l.extend()
 		}
 		issuer.Check()
 		issuer.Changed() // a request may be waiting for an instant that has moved
@@ -121,14 +118,15 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			l.followed.Store(max(1, int64(l.Clock.Now().Mono)))
 			l.Events.Happened(condition.ClockFollowed)
 			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", hold.Ahead.Round(time.Millisecond), "why", c.Why, "held_for", e.Held.Round(time.Millisecond))
-			l.extend() // the time may be beyond the grant: the next request is not to wait for another
+			for _, k := range l.Holders {
+				k.ExtendNow() // the time may be beyond the grant: the next request is not to wait for another
+			}
 			issuer.Check()
 			issuer.Changed()
 			continue
 		}
 		if !errors.Is(c.Why, last) {
 			last, owed = c.Why, true
-			l.extend()
 		}
 		if owed && lines.may(l.Clock.Now().Mono) {
 			l.Log.Warn("the clock is ahead and is not believed", "code", condition.ClockHeld, "by", hold.Ahead.Round(time.Millisecond), "why", c.Why, "at_most", limit(c.For))
@@ -143,26 +141,6 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 		next = min(next, l.Clock.Now().Mono+clockguard.Mono(again))
 		clockguard.Pause(ctx, l.Clock, again, l.wake())
 	}
-}
-
-// extend has the grants extended, which shows the cluster whether the clock is believed.
-func (l *Lifecycle) extend() {
-	for _, k := range l.Holders {
-		k.ExtendNow()
-	}
-}
-
-// HoldOf is what the cluster is shown of a clock.
-func HoldOf(clock *clockguard.Known) coord.Hold {
-	h, _, held := clock.Holding()
-	if !held {
-		return coord.Hold{}
-	}
-	shown := coord.Hold{Ahead: h.Ahead.Truncate(time.Millisecond), Since: time.UnixMilli(h.From / int64(time.Millisecond)).UTC()}
-	if h.Conclusion.Why != nil {
-		shown.Why = h.Conclusion.Why.Error()
-	}
-	return shown
 }
 
 // limit writes for how long a hold may last.

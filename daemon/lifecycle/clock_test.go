@@ -327,23 +327,3 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 		}
 	}
 }
-
-// What the cluster is shown of a clock begins and ends with the hold.
-func TestAHeldClockIsShownToTheCluster(t *testing.T) {
-	clock := &hands{}
-	l, _ := joined(t, clock, 0, 0)
-	if got := lifecycle.HoldOf(l.Clock); got != (coord.Hold{}) {
-		t.Errorf("a clock that is believed is shown as %+v", got)
-	}
-	since := time.Unix(0, l.Clock.Now().Wall)
-	settle(t, l, clock, time.Hour, time.Minute)
-	got := lifecycle.HoldOf(l.Clock)
-	if got.Ahead != time.Hour || got.Since.Sub(since).Abs() > time.Second || got.Why != clockguard.ErrAheadOf.Error() {
-		t.Errorf("a clock that is an hour ahead since %v is shown as %+v", since, got)
-	}
-	clock.ahead = 0
-	l.Clock.Observe()
-	if got := lifecycle.HoldOf(l.Clock); got != (coord.Hold{}) {
-		t.Errorf("a clock that is right again is shown as %+v", got)
-	}
-}

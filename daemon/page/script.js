@@ -229,7 +229,7 @@
 
   // --- The state ---
 
-  const clockWords = {followed: 'followed', held: 'held: it stepped ahead and is not trusted', 'not-ready': 'ahead of the cluster’s: the start waits'};
+  const clockWords = {followed: 'followed', held: 'held: it stepped ahead and is not trusted'};
   const serves = l => l.state === 'ready' || l.state === 'clock-behind';
 
   // headline is what the page says first: [kind, text].
