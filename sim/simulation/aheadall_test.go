@@ -3,9 +3,11 @@ package simulation_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/simulation"
@@ -31,6 +33,47 @@ func crowd(servers tree.Kind, length time.Duration) simulation.Plan {
 func allAhead(p *simulation.Plan, at, long, by time.Duration) {
 	for d := range p.Hosts {
 		p.Faults = append(p.Faults, simulation.Fault{At: scheduler.Time(at), Kind: simulation.Excursion, Daemon: d, By: by, For: long})
+	}
+}
+
+// believed is how far a clock is believed without anybody, and by how much hosts are apart at the
+// beginning.
+const believed = clockguard.MaxForward + 10*time.Millisecond
+
+// Of a cluster of three, or of a daemon that is alone, clocks are ten years ahead. Nothing is issued
+// by that time, unless somebody says that it is right.
+func TestNoIDIsOfTheFutureUnlessItIsFollowed(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		hosts    int
+		wrong    int // how many have wrong clocks
+		long     time.Duration
+		trust    bool
+		followed bool
+	}{
+		{"one of three, for a moment", 3, 1, 5 * time.Second, false, false},
+		{"all, for a moment", 3, 3, 5 * time.Second, false, false},
+		{"alone, for a moment", 1, 1, 5 * time.Second, false, false},
+		{"one of three", 3, 1, 10 * time.Minute, false, false},
+		{"all", 3, 3, 10 * time.Minute, false, false},
+		{"all, and a person says so", 3, 3, 10 * time.Minute, true, true},
+		{"alone", 1, 1, 10 * time.Minute, false, true},
+	} {
+		for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
+			t.Run(fmt.Sprintf("%v, %s", servers, tt.name), func(t *testing.T) {
+				t.Parallel()
+				p := crowd(servers, time.Minute+tt.long)
+				p.Hosts, p.Lead, p.Trust = p.Hosts[:tt.hosts], believed, tt.trust
+				for d := range tt.wrong {
+					p.Faults = append(p.Faults, simulation.Fault{At: scheduler.Time(30 * time.Second), Kind: simulation.Excursion, Daemon: d, By: 10 * year, For: tt.long})
+				}
+				if r := simulation.Run(p, nil); (r.Violation != "") != tt.followed || tt.followed && !strings.Contains(r.Violation, "ahead of the true time") {
+					t.Error(r.Violation)
+				} else if r.Counts.Refused > 0 && !tt.followed {
+					t.Errorf("%d requests were refused", r.Counts.Refused)
+				}
+			})
+		}
 	}
 }
 
@@ -79,6 +122,7 @@ func TestACrashLoopWithAWrongClockServes(t *testing.T) {
 				const starts, each = 250, 400 * time.Millisecond
 				p := crowd(servers, 20*time.Second+starts*each)
 				p.Hosts, p.Apart = []int{0, 1, 2, 3}, []time.Duration{0, 0, 0, ahead}
+				p.Lead = believed
 				for i := range starts {
 					p.Faults = append(p.Faults, simulation.Fault{
 						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.DiskLost, Daemon: 3, For: time.Millisecond,

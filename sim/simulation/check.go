@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"slices"
+	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/journal"
@@ -67,6 +68,10 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 		return
 	}
 	l, t := p.lanes[lane], parts.Tick
+	if lead := time.Duration(sim.layout.UnixNanos(t) - begin.UnixNano() - int64(sim.scheduler.Now())); sim.plan.Lead > 0 && lead > sim.plan.Lead {
+		sim.violate(p.slot, "tick %d is %v ahead of the true time, and %v were allowed", t, lead, sim.plan.Lead)
+		return
+	}
 	if l == nil || l.place.worker != int(parts.Worker) {
 		sim.violate(p.slot, "tick %d: worker ID %d was issued from a lane that was never put to use, or is another's", t, parts.Worker)
 		return

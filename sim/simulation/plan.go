@@ -26,6 +26,7 @@ type Plan struct {
 	Load          time.Duration // between two requests to a daemon, on the average
 	Faults        []Fault       // in the order of their time
 	Trust         bool          // daemons follow whatever their clocks show
+	Lead          time.Duration // how far an ID may be ahead of the true time; 0: as far as it likes
 
 	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
 	// Nameless are, by host, those without a hardware identity.
