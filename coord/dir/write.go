@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // newName is the file that is being written. Only the lock's holder has one: what is there is of a
@@ -71,6 +73,9 @@ func (s *store) put(d *directory, name string, was claims.Entry, value []byte) (
 	}
 	if err != nil {
 		return claims.Entry{}, err
+	}
+	if worker, record := strings.CutPrefix(name, "workers/"); record {
+		fault.Synced(worker, value)
 	}
 	return decode(file)
 }

@@ -1,8 +1,8 @@
 // Package fault is where drills reach into the program: the names of the variables that they set, and
-// Hold and Point, the calls in the product's code. All else that a drill changes is handed to the
+// Hold, Point and Synced, the calls in the product's code. All else that a drill changes is handed to the
 // daemon from outside, by package inject: the clock, the disk, and the recorder.
 //
-// Without the build tag drill, both are empty, and the program does not have package inject.
+// Without the build tag drill, they are empty, and the program does not have package inject.
 package fault
 
 // The environment variables of a drill build. Each does nothing where it is not set.
@@ -14,6 +14,8 @@ const (
 	Disk = "FLAKEWARD_DRILL_DISK"
 	// Evidence is the directory for the logs of what the daemon does.
 	Evidence = "FLAKEWARD_DRILL_EVIDENCE"
+	// Records is the path of a file for the records that a directory has synced: see Synced.
+	Records = "FLAKEWARD_DRILL_RECORDS"
 	// HoldTakes is which Takes are held, and for how long, such as 100/50ms.
 	HoldTakes = "FLAKEWARD_DRILL_HOLD_TAKES"
 	// StopAt is the path of a file with the step of a takeover at which a process stops: see Point.

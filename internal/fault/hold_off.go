@@ -10,5 +10,8 @@ func Hold(*atomic.Uint64, uint64) {}
 // Point does nothing.
 func Point(Step) {}
 
+// Synced does nothing.
+func Synced(string, []byte) {}
+
 // Check always returns nil: nothing can be held.
 func Check() error { return nil }
