@@ -25,6 +25,8 @@ type Cluster struct {
 	Layout  *generator.Layout
 	Hosts   []Host
 	History []history.Version
+	// Floor is the tick that the cluster was made with: each opening is granted what is above it.
+	Floor generator.Tick
 	// Past is the histories of trees that were wiped while the cluster ran, oldest first. What was
 	// acknowledged in one of them counts in it alone.
 	Past [][]history.Version

@@ -139,7 +139,8 @@ func opOf(e evidence.Event) (linear.Op, bool) {
 // history is all that happened: the calls, the claims that were cleared, and last what is stored of
 // each worker ID in the end.
 func (c *calls) history(of Cluster) []linear.Op {
-	var all []linear.Op
+	// Before all else, as a raise of all marks would be.
+	all := []linear.Op{{Kind: linear.Raise, Call: math.MinInt64, Return: math.MinInt64 + 1, To: of.Floor}}
 	stored := map[int]history.Version{}
 	for _, o := range c.all {
 		all = append(all, *o)

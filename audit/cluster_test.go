@@ -26,6 +26,7 @@ type fakeCluster struct {
 	lost    uint64
 	got     uint64
 	linear  bool // the calls are judged
+	made    generator.Tick
 	cleared []Clearing
 }
 

@@ -313,6 +313,19 @@ func TestPlantedCalls(t *testing.T) {
 			}
 			s.cleared = []Clearing{{"node", began.At - 2, began.At - 1}}
 		}), kinds{Unexplained: 1}},
+		{"the cluster begins later than openings do", calls(func(s *stage) { s.made = 5 }), kinds{Unexplained: 4}},
+		{"the cluster begins where openings do", calls(func(s *stage) {
+			s.made = 5
+			for _, h := range s.hosts {
+				for _, l := range h.starts {
+					for i := range l {
+						if l[i].Kind == evidence.Claimed && l[i].Floor == 0 {
+							l[i].Floor = s.made
+						}
+					}
+				}
+			}
+		}), kinds{}},
 		{"another's opening is continued", calls(func(s *stage) { s.event(2, 1, evidence.Claiming).Opening = "another" }), kinds{Unexplained: 1}},
 		{"all marks were raised meanwhile, so that nothing is known", calls(func(s *stage) {
 			began, _ := last(s)
