@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -315,4 +316,25 @@ func TestADirectoryOfAGroup(t *testing.T) {
 			return nil
 		}))
 	}
+}
+
+// What root's commands make in a directory is its owner's, who has to write there.
+func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("it is root that may give files away")
+	}
+	const owner = 4711
+	path := filepath.Join(t.TempDir(), "coord")
+	must.Do(t, os.Mkdir(path, 0o700), os.Chown(path, owner, -1))
+	claimed(t, opened(t, path, "a", 2))
+	must.Do(t, filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if got := must.Get(e.Info())(t).Sys().(*syscall.Stat_t).Uid; got != owner {
+			t.Errorf("%s belongs to %d", name, got)
+		}
+		return nil
+	}))
 }

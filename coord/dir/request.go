@@ -12,7 +12,7 @@ import (
 
 // patience is how long a request is waited for after its context has ended. One that waits for the
 // lock ends then and says who has it; one that waits for the disk cannot be ended.
-const patience = 100 * time.Millisecond
+const patience = 500 * time.Millisecond
 
 // ask runs do on the locked directory and waits for it as long as ctx says. What comes after that
 // takes place all the same, and nobody learns of it.

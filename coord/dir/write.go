@@ -163,6 +163,9 @@ func (d *directory) mkdir(name string) error {
 	if err == nil && d.shared {
 		err = d.root.Chmod(name, 0o770|os.ModeSetgid)
 	}
+	if err == nil && os.Geteuid() == 0 {
+		err = d.root.Chown(name, ownerOf(d.info), -1)
+	}
 	if err != nil {
 		return d.failed(name, err)
 	}

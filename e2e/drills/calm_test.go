@@ -11,6 +11,7 @@ func init() {
 	register(Drill{
 		Name:    "calm",
 		What:    "nothing is broken: the base line for the others' stalls",
+		On:      onAll,
 		Options: Options{NoFault: true},
 		Script: func(ctx context.Context, r *Run) {
 			r.Step("nothing is broken for 5 s")

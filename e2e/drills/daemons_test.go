@@ -28,6 +28,7 @@ func init() {
 			Name:    "more-daemons",
 			What:    "there are more daemons than worker IDs: one waits with a clear error, and serves within 2 s after another was stopped",
 			Options: Options{Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", Ready: 2, MaxBlock: time.Second},
+			On:      onAll,
 			Script:  moreDaemons,
 			Judge:   judgeMoreDaemons,
 		},

@@ -13,13 +13,20 @@ type Drill struct {
 	Name    string // as in kill-an-hour-behind: a folder, a tree in the coordinator and a test have it
 	What    string // one sentence: what is done and what is expected
 	Options Options
-	Large   bool // too large for every change: the short form leaves it out
+	On      string // empty: on etcd and ZooKeeper; onAll: on a directory as well; onDirectory: there alone
+	Large   bool   // too large for every change: the short form leaves it out
 	// Script does the faults and waits for what has to come of them. It begins when all daemons
 	// serve. What must not fail in it, by must and mustGet, fails the drill.
 	Script func(ctx context.Context, r *Run)
 	// Judge looks at all that was recorded, after everything was stopped. It may be nil.
 	Judge func(res *Result)
 }
+
+// What Drill.On may be.
+const (
+	onAll       = "all"
+	onDirectory = "dir" // the name of the directory's suite as well
+)
 
 // Options are what one drill needs otherwise than the rest. Zero values mean the default.
 type Options struct {

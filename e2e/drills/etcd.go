@@ -129,6 +129,21 @@ func (e *etcd) claims(ctx context.Context, tree string) (names []string, err err
 	return names, err
 }
 
+func (e *etcd) record(ctx context.Context, tree string) (record []byte, err error) {
+	addresses, err := e.m.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = e.with(ctx, addresses, func(ctx context.Context, c *clientv3.Client) error {
+		found, err := c.Get(ctx, tree+"/layout")
+		for _, kv := range found.Kvs {
+			record = kv.Value
+		}
+		return err
+	})
+	return record, err
+}
+
 func (e *etcd) version(ctx context.Context) string {
 	addresses, err := e.m.addresses(ctx)
 	if err == nil {

@@ -168,12 +168,17 @@ func TestDrills(t *testing.T) {
 
 // wanted are the drills to be run on a coordinator, by its number.
 func wanted(coordinator int) (all []Drill) {
-	turn := 0
+	turn, directory := 0, coordinators[coordinator].name == onDirectory
 	for _, d := range registered {
-		if *once && d.Large {
+		switch {
+		case *once && d.Large:
 			continue
-		}
-		if !*once || turn%len(coordinators) == coordinator {
+		case directory || d.On == onDirectory:
+			if directory && (d.On == onDirectory || d.On == onAll) {
+				all = append(all, d)
+			}
+			continue
+		case !*once || turn%(len(coordinators)-1) == coordinator:
 			all = append(all, d)
 		}
 		turn++
@@ -188,15 +193,6 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{*image, sidecarImage, "flakeward-etcd:local", "flakeward-zookeeper:local"} {
-		ok, err := engine.HasImage(ctx, name)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			return nil, fmt.Errorf("there is no image %s: run the drills by make e2e, which builds it", name)
-		}
-	}
 	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		return nil, err
@@ -207,6 +203,9 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	}
 	if os.Getuid() == 0 {
 		s.user = fmt.Sprintf("%d:%d", containerUser, containerUser)
+	}
+	if err := errors.Join(s.need(ctx, *image), s.need(ctx, sidecarImage)); err != nil {
+		return nil, err
 	}
 	if *name == "" || strings.Trim(*name, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
 		return nil, fmt.Errorf("-name %q: lower case letters and digits only", *name)
@@ -228,6 +227,15 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	}
 	engine.Gate = s.gate.enter
 	return s, nil
+}
+
+// need is an error if there is no such image.
+func (s *session) need(ctx context.Context, image string) error {
+	ok, err := s.engine.HasImage(ctx, image)
+	if err == nil && !ok {
+		err = fmt.Errorf("there is no image %s: run the drills by make e2e, which builds it", image)
+	}
+	return err
 }
 
 // prefixOf is that of the containers of this name's runs on this checkout: another checkout may

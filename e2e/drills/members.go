@@ -40,6 +40,8 @@ type backend interface {
 	stores(ctx context.Context, addresses map[string]string) error
 	history(ctx context.Context, tree string) ([]history.Version, error)
 	claims(ctx context.Context, tree string) ([]string, error)
+	// record returns the cluster record.
+	record(ctx context.Context, tree string) ([]byte, error)
 	url(tree string) string
 	version(ctx context.Context) string
 }

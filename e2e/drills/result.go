@@ -23,7 +23,8 @@ type Result struct {
 	Past    [][]history.Version // of trees that were wiped
 	Verdict audit.Verdict
 
-	known  bool // the history was read
+	known  bool           // the history was read
+	floor  generator.Tick // that the cluster was made with
 	hosts  []*HostResult
 	failed []string
 }

@@ -4,6 +4,7 @@ package drills
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -35,6 +36,7 @@ type Run struct {
 	gate    *gate
 	log     func(format string, args ...any)
 	begun   evidence.Mono
+	made    generator.Tick // what the cluster was made with: nothing is issued at or below it
 
 	mu     sync.Mutex
 	steps  int
@@ -147,6 +149,16 @@ func (r *Run) Quiet(ctx context.Context, f func(ctx context.Context) error) erro
 // have a quorum.
 func (r *Run) History(ctx context.Context) ([]history.Version, error) {
 	return r.Members.backend.history(ctx, r.tree())
+}
+
+// floor is what nothing is issued at or below.
+func (r *Run) floor(ctx context.Context) (generator.Tick, error) {
+	b, err := r.Members.backend.record(ctx, r.tree())
+	if err != nil {
+		return 0, err
+	}
+	var record struct{ Floor generator.Tick }
+	return record.Floor, json.Unmarshal(b, &record)
 }
 
 // Claims are the names of the claim nodes that there are now. The members must have a quorum.

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/flakeward/flakeward/internal/fault"
 )
 
 // project is a compose file.
@@ -32,8 +35,8 @@ type template struct {
 }
 
 type network struct {
-	External bool   `json:"external"`
-	Name     string `json:"name"`
+	External bool   `json:"external,omitempty"`
+	Name     string `json:"name,omitempty"`
 }
 
 type volume struct {
@@ -49,12 +52,26 @@ func (s *suite) describe(r *Run) error {
 		Services: map[string]service{}, Volumes: map[string]volume{},
 		Networks: map[string]network{"default": {true, s.members.project.Name + "_default"}},
 	}
+	if s.coordinator == onDirectory {
+		all.Networks["default"] = network{}
+	}
 	for _, h := range r.Hosts {
 		number := strconv.Itoa(h.Index + 1)
 		state := h.stateDir
 		socket := h.socketDir + ":/run/flakeward"
 		client := []string{socket, h.dir + "/client:/out"}
-		if r.options.SmallState {
+		daemon := []string{socket}
+		environment := map[string]string{"FLAKEWARD_LANES": strconv.Itoa(r.options.lanes(h.Index))}
+		if s.coordinator == onDirectory {
+			at := filepath.Join(r.Dir, "coordinator")
+			if r.options.SmallState { // it is the coordinator's disk that can be filled
+				at = "small"
+				all.Volumes[at] = small(s.user)
+				client = append(client, at+":"+smallMount)
+			}
+			environment[fault.Records] = "/records/all"
+			daemon = append(daemon, at+":/coordinator", filepath.Join(r.Dir, "records")+":/records")
+		} else if r.options.SmallState {
 			// The client has the state mounted as well: otherwise it would be gone with the daemon.
 			state = "small-" + number
 			all.Volumes[state] = small(s.user)
@@ -62,8 +79,8 @@ func (s *suite) describe(r *Run) error {
 		}
 		all.Services["daemon-"+number] = service{
 			Extends: template{hosts, "daemon"}, Container: h.daemon, Hostname: h.Name,
-			Environment: map[string]string{"FLAKEWARD_LANES": strconv.Itoa(r.options.lanes(h.Index))},
-			Volumes:     []string{socket, state + ":/var/lib/flakeward", h.dir + "/clock:/clock:ro", h.dir + "/daemon:/evidence"},
+			Environment: environment,
+			Volumes:     append(daemon, state+":/var/lib/flakeward", h.dir+"/clock:/clock:ro", h.dir+"/daemon:/evidence"),
 		}
 		all.Services["client-"+number] = service{Extends: template{hosts, "client"}, Container: h.client, Volumes: client}
 	}

@@ -5,6 +5,7 @@ package drills
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -103,6 +104,12 @@ func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
 		"DRILL_FLAGS":  strings.Join(o.Daemon, " "),
 		"DRILL_CLIENT": strings.Join(o.Client, " "),
 	}
+	if s.coordinator == onDirectory {
+		at := filepath.Join(r.Dir, "coordinator", "coord")
+		if err := errors.Join(s.own(filepath.Dir(at), 0o700), s.own(at, 0o700), s.own(filepath.Join(r.Dir, "records"), 0o700), r.makeCluster(at)); err != nil {
+			return nil, err
+		}
+	}
 	for i := range o.Hosts {
 		if err := s.newHost(r, i); err != nil {
 			return nil, err
@@ -139,7 +146,7 @@ func (s *suite) newHost(r *Run, i int) error {
 			return fmt.Errorf("the folder of %s: %w", h.Name, err)
 		}
 	}
-	if r.options.SmallState {
+	if r.options.SmallState && s.coordinator != onDirectory {
 		h.stateDir = ""
 	}
 	return nil

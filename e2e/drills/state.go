@@ -37,7 +37,7 @@ func (h *Host) exec(ctx context.Context, args ...string) (string, error) {
 // FillState fills the disk of the state directory (Options.SmallState) to the last byte, until
 // FreeState.
 func (h *Host) FillState(ctx context.Context) error {
-	if h.stateDir != "" {
+	if !h.r.options.SmallState {
 		return fmt.Errorf("the disk of %s is the machine's: set Options.SmallState", h.Name)
 	}
 	h.begin(full, "disk full")

@@ -54,7 +54,7 @@ const (
 	endTimeout   = 2 * time.Minute // teardown
 )
 
-var coordinators = []struct{ name, title string }{{"etcd", "etcd"}, {"zookeeper", "ZooKeeper"}}
+var coordinators = []struct{ name, title string }{{"etcd", "etcd"}, {"zookeeper", "ZooKeeper"}, {onDirectory, "directory"}}
 
 func newSuite(s *session, name, title string) *suite {
 	return &suite{session: s, coordinator: name, title: title, dir: filepath.Join(s.runs, name)}
@@ -92,6 +92,13 @@ func (s *suite) start(ctx context.Context) error {
 		project: &compose.Project{
 			Engine: s.engine, Name: s.prefix + s.coordinator,
 		},
+	}
+	if s.coordinator == onDirectory {
+		m.backend, s.members, s.started = &directory{m}, m, true
+		return nil
+	}
+	if err := s.need(ctx, "flakeward-"+s.coordinator+":local"); err != nil {
+		return err
 	}
 	file := "compose.yaml"
 	if s.coordinator == "etcd" {

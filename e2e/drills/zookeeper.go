@@ -149,6 +149,21 @@ func (z *zookeeper) claims(ctx context.Context, tree string) (names []string, er
 	return names, err
 }
 
+func (z *zookeeper) record(ctx context.Context, tree string) (record []byte, err error) {
+	addresses, err := z.m.addresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = z.with(ctx, addresses, func(conn *zk.Conn) error {
+		if err := zkserver.CatchUp(conn); err != nil {
+			return err
+		}
+		record, _, err = conn.Get(tree + "/layout")
+		return err
+	})
+	return record, err
+}
+
 func (z *zookeeper) version(ctx context.Context) string {
 	addresses, err := z.m.addresses(ctx)
 	if err == nil {
