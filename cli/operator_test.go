@@ -102,6 +102,10 @@ func (s *standIn) SetWindow(ctx context.Context, window generator.Tick) error {
 	return s.called(ctx, "window %d", window)
 }
 
+func (s *standIn) TrustClock(ctx context.Context, at generator.Tick) error {
+	return s.called(ctx, "trust %d", at)
+}
+
 func (s *standIn) Export(ctx context.Context) ([]byte, error) {
 	return nil, s.called(ctx, "export")
 }

@@ -6,16 +6,23 @@ import (
 	"time"
 )
 
-func TestSetWindow(t *testing.T) {
-	for _, c := range []struct{ args, called, printed, refused string }{
+func TestSet(t *testing.T) {
+	for _, c := range []struct {
+		args, called, printed, refused string
+		unsynced                       bool
+	}{
 		{args: "--window 20m", called: "window 1200000", printed: "window   20m0s, before 10m0s"},
-		{args: "", refused: "--window"},
+		{args: "--trust-clock", called: "trust 43200000", printed: "time     2026-01-01T12:00:00.000Z"},
+		{args: "--trust-clock --window 20m", called: "window 1200000\ntrust 43200000", printed: "window   20m0s, before 10m0s\ntime     2026-01-01T12:00:00.000Z"},
+		{args: "--trust-clock", unsynced: true, refused: "--yes"},
+		{args: "--trust-clock --yes", unsynced: true, called: "trust 43200000"},
+		{args: "", refused: "--window or --trust-clock"},
 		{args: "--window 25h", refused: "up to 24h"},
 		{args: "--window 0s", refused: "above 0"},
 	} {
 		s := someCluster()
 		s.inspected.Window = tickAt(10*time.Minute) - tickAt(0)
-		out, _, err := ask{standIn: s}.run(t, append([]string{"cluster", "set"}, strings.Fields(c.args)...)...)
+		out, _, err := ask{standIn: s, unsynced: c.unsynced}.run(t, append([]string{"cluster", "set"}, strings.Fields(c.args)...)...)
 		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || !strings.Contains(out, c.printed) || !strings.Contains(strings.Join(s.calls, "\n"), c.called) {
 			t.Errorf("%q: %v, printed %q, called %q", c.args, err, out, s.calls)
 		}

@@ -46,6 +46,9 @@ type Evidence struct {
 	// to, by what it published; nanoseconds since 1970, 0: none.
 	Members  []int64
 	Unlisted bool // it is not known which other live members there are
+	// Trusted is the time that it was when a person said so last; nanoseconds since 1970, 0: nobody
+	// has.
+	Trusted int64
 
 	Synchronised bool // the kernel calls its clock synchronised
 }
@@ -63,8 +66,11 @@ func (e Evidence) Newest() (newest int64) {
 
 // near reports whether a member has come within a window of the wall clock's time.
 func (e Evidence) near() bool {
-	return slices.ContainsFunc(e.Members, func(m int64) bool { return m > 0 && distance(e.Wall, m) <= e.Window })
+	return slices.ContainsFunc(e.Members, e.nearTo)
 }
+
+// nearTo reports whether a time that is known is within a window of the wall clock's.
+func (e Evidence) nearTo(at int64) bool { return at > 0 && distance(e.Wall, at) <= e.Window }
 
 // Conclusion is what is done about a wall clock that is ahead.
 type Conclusion struct {
@@ -90,16 +96,17 @@ var (
 // Decide decides about a wall clock that is ahead of known time by more than may be believed, and
 // about that of a start that knows of no earlier time. Decide is pure.
 //
-//	--trust-clock                                 followed
-//	the members are not known                     held
-//	another member has come within a window of it followed
-//	a start, and it is ahead of no other member   followed
-//	there are other members                       held, until one has
-//	the kernel calls its clock synchronised       followed
-//	otherwise                                     held for ForwardHold, then followed
+//	--trust-clock                                     followed
+//	a person has said a time within a window of it    followed
+//	the members are not known                         held
+//	another member has come within a window of it     followed
+//	a start, and it is ahead of no other member       followed
+//	there are other members                           held, until one has
+//	the kernel calls its clock synchronised           followed
+//	otherwise                                         held for ForwardHold, then followed
 func (b Belief) Decide(e Evidence) Conclusion {
 	switch {
-	case b.Trust:
+	case b.Trust, e.nearTo(e.Trusted):
 		return Conclusion{Followed: true, Why: ErrTrusted}
 	case e.Unlisted:
 		return Conclusion{Why: ErrUnlisted}

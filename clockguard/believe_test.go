@@ -48,6 +48,12 @@ func TestBelief(t *testing.T) {
 		{"for long", Evidence{Unlisted: true, Held: 24 * hr}, held, ErrUnlisted, 0},
 		{"the kernel synchronised", Evidence{Unlisted: true, Synchronised: true}, held, ErrUnlisted, 0},
 
+		{"a person says so", Evidence{Trusted: now, Members: members(hr)}, followed, ErrTrusted, 0},
+		{"within a window", Evidence{Trusted: now - int64(window), Unlisted: true}, followed, ErrTrusted, 0},
+		{"long ago", Evidence{Trusted: now - int64(window) - 1, Members: members(hr)}, held, ErrAheadOf, 0},
+		{"of a time to come", Evidence{Trusted: now + int64(window) + 1, Members: members(hr)}, held, ErrAheadOf, 0},
+		{"a start, a person says so", Evidence{Start: true, Trusted: now - 1, Members: members(hr)}, followed, ErrTrusted, 0},
+
 		{"a member has come as far", Evidence{Members: members(0)}, followed, ErrMembers, 0},
 		{"to within a window", Evidence{Members: members(window)}, followed, ErrMembers, 0},
 		{"not quite", Evidence{Members: members(window + 1)}, held, ErrAheadOf, 0},

@@ -169,6 +169,8 @@ type Cluster struct {
 	// Window is how far beyond its clock a daemon asks for ceilings at most, in ticks; 0 if the
 	// cluster record does not say.
 	Window generator.Tick
+	// Trusted is the time when a person said last that it is that; 0: nobody ever has.
+	Trusted generator.Tick
 }
 
 // Raise says what an operator raised all marks to. The zero value is for a cluster in

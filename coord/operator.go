@@ -51,6 +51,10 @@ type Operator interface {
 	// learn it with their next write. After an error the outcome is unknown; to do it twice does no harm.
 	SetWindow(ctx context.Context, window generator.Tick) error
 
+	// TrustClock says that the time is at. A clock that is held and is within a window of it is
+	// followed. Daemons learn it with their next request. To do it twice does no harm.
+	TrustClock(ctx context.Context, at generator.Tick) error
+
 	// Export writes into the cluster record that the cluster was exported, and returns all of it:
 	// from then on nothing is granted here, and every other call answers *NotServedError. Grants
 	// that were acknowledged hold. Done again it returns the same bytes. Inspect need not come first.

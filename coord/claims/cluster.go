@@ -32,7 +32,7 @@ func (j *cluster) layout() layout {
 
 // known is what a daemon knows of it.
 func (j *cluster) known() coord.Cluster {
-	return coord.Cluster{UUID: j.uuid, Raise: j.raise(), Window: j.record.Window}
+	return coord.Cluster{UUID: j.uuid, Raise: j.raise(), Window: j.record.Window, Trusted: j.record.Trusted}
 }
 
 // raise is what all marks were raised to last.

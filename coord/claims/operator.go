@@ -154,6 +154,14 @@ func (c *Coordinator) SetWindow(ctx context.Context, window generator.Tick) erro
 	})
 }
 
+// TrustClock implements coord.Operator.
+func (c *Coordinator) TrustClock(ctx context.Context, at generator.Tick) error {
+	return c.change(ctx, func(next *layout) error {
+		next.Trusted = at
+		return nil
+	})
+}
+
 // NewUUID implements coord.Operator. The cluster epoch is new as well: a write that was prepared in
 // the original, and compares a cluster record, must not fit here.
 func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {

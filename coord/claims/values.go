@@ -28,6 +28,8 @@ type layout struct {
 	// not say. Longest is the longest that it ever was.
 	Window  generator.Tick `json:"window,omitempty"`
 	Longest generator.Tick `json:"longest,omitempty"`
+	// Trusted is the time when an operator said last that it is that.
+	Trusted generator.Tick `json:"trusted,omitempty"`
 	// Identity is random, and another one after each change: no other record is the same.
 	Identity string `json:"identity,omitempty"`
 	// Range are the worker IDs that claims may name; the zero value: all.

@@ -20,6 +20,7 @@ var joining = []testCase{
 	{"join: comes before anything else", notJoined},
 	{"close: every later call says so", closed},
 	{"window: the cluster's, as an operator sets it", windows},
+	{"trust: daemons learn what time a person says it is", trusting},
 	{"members: live claims with their records, in order", members},
 	{"context: every call ends with it", contexts},
 	{"context: also when no server answers", halted},

@@ -70,6 +70,25 @@ func windows(k *kit) {
 	}
 }
 
+func trusting(k *kit) {
+	n, o := k.start("a"), k.operator()
+	c := n.claim(wanting(1))
+	for i, learns := range []func(){
+		func() { k.extend(c, coord.Progress{Ceiling: c.Floor() + 500}) },
+		func() { n.members() },
+	} {
+		at := generator.Tick(1000 + i)
+		must.Do(k, o.TrustClock(k.Context(), at))
+		learns()
+		if got := n.Known().Trusted; got != at {
+			k.Errorf("a person said that it is %d, and the daemon knows of %d", at, got)
+		}
+	}
+	if got := k.start("b").Known().Trusted; got != 1001 {
+		k.Errorf("a person said that it is 1001, and a start knows of %d", got)
+	}
+}
+
 // stranger is a daemon that has not joined yet.
 func (k *kit) stranger() *node {
 	n := &node{k: k, identity: coord.Identity{Incarnation: rand.Text()}}

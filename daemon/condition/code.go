@@ -66,7 +66,7 @@ var Table = []Entry{
 	{JournalEnded, "the last mark that is on disk has passed: no ID is issued", "free or repair the disk: issuing goes on by itself"},
 	{Issuing, "IDs are issued again", "nothing"},
 	{Recovered, "what was going to stop issuing is over", "nothing"},
-	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "correct the clock; if it is right, say so with --trust-clock"},
+	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "correct the clock; if it is right, run flakeward cluster set --trust-clock"},
 	{ClockFollowed, "the clock that has stepped ahead is followed", "nothing, if the clock is right"},
 	{ClockBack, "the clock is back at what was known before it stepped ahead", "nothing"},
 	{ClockBehind, "the clock is behind the last ID", "correct the clock, and have it slewed instead of stepped"},

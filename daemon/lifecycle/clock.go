@@ -170,6 +170,9 @@ func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ cloc
 		e.Unlisted = true
 		return e, err
 	}
+	if at := (*coordinator).Known().Trusted; at > 0 {
+		e.Trusted = l.Layout.UnixNanos(at)
+	}
 	own := map[string]bool{}
 	for _, k := range l.Holders {
 		own[k.Holding().Claim] = true

@@ -108,6 +108,22 @@ func TestAStepAheadIsFollowedOnceItIsConfirmed(t *testing.T) {
 	}
 }
 
+// All clocks of a cluster were set ahead, and a person says that they are right.
+func TestAStepIsFollowedOnceAPersonSaysWhatTimeItIs(t *testing.T) {
+	clock := &hands{}
+	l, o := joined(t, clock, 0, 0)
+	if ahead, _ := settle(t, l, clock, time.Hour, time.Minute); ahead != 0 {
+		t.Errorf("known time is ahead by %v, and nobody has said that it is right", ahead)
+	}
+	o.trusted = l.Layout.TickAt(clock.Now().Wall)
+	if ahead, _ := settle(t, l, clock, 0, 15*time.Second); ahead != time.Hour {
+		t.Errorf("known time is ahead by %v, and a person has said that it is an hour", ahead)
+	}
+	if ahead, _ := settle(t, l, clock, time.Hour, time.Minute); ahead != time.Hour {
+		t.Errorf("known time is ahead by %v after another step", ahead)
+	}
+}
+
 // A clock that is ten years ahead for five seconds leaves no trace.
 func TestAStepThatIsTakenBackIsNotFollowed(t *testing.T) {
 	const decade = 10 * 365 * 24 * time.Hour

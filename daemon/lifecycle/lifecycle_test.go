@@ -60,7 +60,10 @@ type office struct {
 	members func() []coord.Member // nil: none
 	listed  int                   // how many times they were
 	hidden  int                   // how many times they cannot be
+	trusted generator.Tick        // coord.Cluster.Trusted
 }
+
+func (o *office) Known() coord.Cluster { return coord.Cluster{Trusted: o.trusted} }
 
 func (o *office) Members(context.Context) ([]coord.Member, error) {
 	if o.hidden > 0 {
