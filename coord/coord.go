@@ -121,7 +121,7 @@ type Claim interface {
 	// record is durably at or above progress.Ceiling and was still this claim's
 	// when it was stored. ErrLost is final: every later call returns it too. So is
 	// ErrOtherCluster. A claim that was opened before an operator raised all marks
-	// is lost, by a *RaisedError, and so says Release. After any other error the
+	// is lost, by ErrRaised, and so says Release. After any other error the
 	// outcome is unknown: the old ceiling holds, and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
@@ -184,11 +184,6 @@ type Raise struct {
 	// ClusterEpoch is another one after each raise. What was opened in another cluster epoch is
 	// void.
 	ClusterEpoch string
-	// Number orders the cluster epochs that one Coordinator has reported: the later one has the
-	// higher number, and a cluster epoch keeps its own, also after a restore that brings it back.
-	// Where a server that lags reported an earlier one, the cluster's gets a higher number when it is
-	// met again. Answers reach their callers in any order.
-	Number int
 }
 
 // clusterEpochMark stands between an opening's token, which has no such character, and its cluster
@@ -267,11 +262,9 @@ type Request struct {
 	// Stale are the names of further claim nodes of dead processes, which nobody goes
 	// on from. They are deleted as well.
 	Stale []string
-	// Raised, if not nil, is called with what all marks were raised to last, before
-	// anything is sent that a raise could matter to. An error of it ends the call, with
-	// nothing more sent. It is called from within Claim, more than once, and must be
-	// quick.
-	Raised func(Raise) error
+	// Before, if not nil, is called before each claim node is made. An error of it ends the call, with
+	// nothing more sent.
+	Before func() error
 }
 
 // AnyWorker is the Request.Worker of a caller that wants none in particular.

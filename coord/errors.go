@@ -15,16 +15,8 @@ var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 // opened.
 var ErrRaced = errors.New("the record was changed by another before it was opened; claim again")
 
-// RaisedError is ErrLost for a claim that was opened before an operator raised all marks.
-type RaisedError struct{ Raise }
-
-func (e *RaisedError) Error() string {
-	return fmt.Sprintf("all marks were raised to tick %d, which ended every claim that was opened before: "+
-		"nothing above that tick may be issued from an older grant; claim again", e.Floor)
-}
-
-// Is makes errors.Is find ErrLost.
-func (e *RaisedError) Is(target error) bool { return target == ErrLost }
+// ErrRaised is ErrLost for a claim that was opened before an operator raised all marks.
+var ErrRaised = fmt.Errorf("all marks were raised, and nothing above what they were raised to may be issued from an older grant: %w", ErrLost)
 
 // ErrTurnedAway means that servers end a connection before it can ask anything, though
 // they served it before: they have no quorum, or know less than it has seen, as after a

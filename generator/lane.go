@@ -50,7 +50,7 @@ const (
 )
 
 // Lane is one worker ID being issued from. All methods are safe for concurrent
-// use. All but Raise, Limit and Close, which take turns, are lock-free.
+// use. All but Raise, Cut and Close, which take turns, are lock-free.
 type Lane struct {
 	// Immutable.
 	layout    *Layout
@@ -78,8 +78,8 @@ type Lane struct {
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
 
-	limiting sync.Mutex // guards limit, and every change of the ceiling but Close's
-	limit    Tick       // the ceiling is never raised above it
+	cutting sync.Mutex // guards cut, and every change of the ceiling but Close's
+	cut     Tick       // the ceiling is never raised above it
 }
 
 // openLast stands in Lane.last for "not closed yet"; no tick is negative.
@@ -126,7 +126,7 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 		tenShift:  l.shift[Tenant],
 		tenants:   l.Max(Tenant),
 		ring:      ring{slots: make([]atomic.Uint64, size)},
-		limit:     l.maxTick,
+		cut:       l.maxTick,
 		skipped:   noTick,
 	}
 	ln.ceiling.Store(int64(floor))
@@ -157,10 +157,10 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 //     passed over is never given.
 //  3. The ceiling is looked at again after the number was taken, and the
 //     number is thrown away if t is above it by then: the lane was closed, or
-//     limited to less. So every number that is given was in its slot before
+//     cut below it. So every number that is given was in its slot before
 //     the lane was closed, and Close, which reads the slots after that, sees
-//     its tick or a later one. And no Take that begins after Limit has returned
-//     gives a tick above the limit.
+//     its tick or a later one. And no Take that begins after Cut has returned
+//     gives a tick above the cut.
 //  4. The machine's generation is looked at after the number was taken as well
 //     (see Bind), and the number is thrown away if it changed: the original
 //     may give the same one. So a copy gives nothing, wherever in a Take the
@@ -232,28 +232,28 @@ func raise(v *atomic.Int64, t int64) {
 	}
 }
 
-// Raise lifts the ceiling to the given tick, or to the limit if that is lower: MaxTick,
-// unless Limit said less. A ceiling that is not above the present one changes nothing. It
+// Raise lifts the ceiling to the given tick, or to the cut if that is lower: MaxTick,
+// unless Cut said less. A ceiling that is not above the present one changes nothing. It
 // returns false once the lane is closed, which nothing undoes.
 func (ln *Lane) Raise(ceiling Tick) bool {
-	ln.limiting.Lock()
-	defer ln.limiting.Unlock()
-	return ln.move(func(c int64) int64 { return max(c, int64(min(ceiling, ln.limit))) })
+	ln.cutting.Lock()
+	defer ln.cutting.Unlock()
+	return ln.move(func(c int64) int64 { return max(c, int64(min(ceiling, ln.cut))) })
 }
 
-// Limit lowers the ceiling to the given tick, if it is above that, and keeps Raise from
+// Cut lowers the ceiling to the given tick, if it is above that, and keeps Raise from
 // passing it for good. A tick below the floor counts as the floor, and one that is not
-// below an earlier limit changes nothing. No Take that begins after Limit has returned
-// gives a tick above the limit.
-func (ln *Lane) Limit(to Tick) {
-	ln.limiting.Lock()
-	defer ln.limiting.Unlock()
-	ln.limit = min(ln.limit, max(to, ln.floor))
-	ln.move(func(c int64) int64 { return min(c, int64(ln.limit)) })
+// below an earlier cut changes nothing. No Take that begins after Cut has returned
+// gives a tick above the cut.
+func (ln *Lane) Cut(to Tick) {
+	ln.cutting.Lock()
+	defer ln.cutting.Unlock()
+	ln.cut = min(ln.cut, max(to, ln.floor))
+	ln.move(func(c int64) int64 { return min(c, int64(ln.cut)) })
 }
 
 // move changes the ceiling, unless the lane is closed, which it reports. The caller holds
-// limiting: only Close may come in between, and that is final.
+// cutting: only Close may come in between, and that is final.
 func (ln *Lane) move(to func(ceiling int64) int64) bool {
 	c := ln.ceiling.Load()
 	return c != closedCeiling && ln.ceiling.CompareAndSwap(c, to(c))

@@ -145,7 +145,7 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 				to := tick.Draw(t, "limit")
 				m.limit = min(m.limit, max(to, m.floor))
 				m.ceiling = min(m.ceiling, m.limit)
-				ln.Limit(to)
+				ln.Cut(to)
 			},
 			"room": func(t *rapid.T) {
 				from, to := tick.Draw(t, "from"), tick.Draw(t, "to")

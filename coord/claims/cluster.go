@@ -16,7 +16,6 @@ type cluster struct {
 	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
 	epoch   string
-	number  int               // the cluster epoch's
 	allowed coord.WorkerRange // the zero value: all
 	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
 	above   generator.Tick    // the ceiling of a worker ID without a record
@@ -30,20 +29,15 @@ func (j *cluster) layout() layout {
 	return l
 }
 
-// known is what a daemon knows of it.
-func (j *cluster) known() coord.Cluster {
-	return coord.Cluster{UUID: j.uuid, Raise: j.raise(), Window: j.record.Window, Trusted: j.record.Trusted}
-}
-
 // raise is what all marks were raised to last.
 func (j *cluster) raise() coord.Raise {
-	return coord.Raise{Floor: j.floor, ClusterEpoch: j.epoch, Number: j.number}
+	return coord.Raise{Floor: j.floor, ClusterEpoch: j.epoch}
 }
 
 // continues is the test of invariant 6: whether what the caller has was the last to come
 // from the record, so that it goes on from it. What was opened before the marks were raised is void.
 func (j *cluster) continues(r record, request coord.Request) bool {
-	return request.Opening != "" && r.Holder == request.Opening && r.Epoch == j.epoch && r.Mark <= request.Mark
+	return request.Opening != "" && r.Holder == request.Opening && j.opened(r) && r.Mark <= request.Mark
 }
 
 // found is the record as the next holder finds it, also where there is none yet.
@@ -88,7 +82,10 @@ func (j *cluster) opening(found record, request coord.Request, continues bool) o
 
 // raised reports whether the marks were raised over more than the record knows of,
 // and nobody has opened it since.
-func (j *cluster) raised(r record) bool { return r.Epoch != j.epoch && r.Ceiling < j.floor }
+func (j *cluster) raised(r record) bool { return !j.opened(r) && r.Ceiling < j.floor }
+
+// opened reports whether the record was opened since the marks were raised last.
+func (j *cluster) opened(r record) bool { return coord.ClusterEpochOf(r.Holder) == j.epoch }
 
 // assign maps a sequence number to the worker ID that it names.
 //

@@ -107,7 +107,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 		clock:        config.Clock,
 		random:       random{config.Random},
 		log:          config.Log,
-		cluster:      &membership{store: store, startOffset: config.StartOffset, log: config.Log, epochs: map[string]int{}},
+		cluster:      &membership{store: store, startOffset: config.StartOffset, log: config.Log},
 		nodes:        &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
@@ -155,11 +155,11 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 
 // Known implements coord.Coordinator.
 func (c *Coordinator) Known() coord.Cluster {
-	j := c.cluster.known()
+	j, told := c.cluster.latest()
 	if j == nil {
 		return coord.Cluster{}
 	}
-	return j.known()
+	return coord.Cluster{UUID: j.uuid, Raise: told, Window: j.record.Window, Trusted: j.record.Trusted}
 }
 
 // Look implements coord.Coordinator.
@@ -183,7 +183,8 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	if found.UUID != was.uuid {
 		return coord.Cluster{}, c.cluster.replaced(found.UUID)
 	}
-	return coord.Cluster{UUID: found.UUID, Raise: c.cluster.learn(was, before, c.cluster.clusterOf(found, stored))}, nil
+	c.cluster.learn(was, before, c.cluster.clusterOf(found, stored).raise())
+	return c.Known(), nil
 }
 
 // lookOrMake returns the cluster record. It makes one only if no cluster has been

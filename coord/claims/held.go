@@ -3,6 +3,7 @@ package claims
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
@@ -124,22 +125,20 @@ func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
 		sent.Doing = doingRelease
 	}
 	var done Written
-	var raised error
 	err = h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		if j.epoch != h.epoch {
-			raised = &coord.RaisedError{Raise: j.raise()}
-			return nil
+			return coord.ErrRaised
 		}
 		h.doubt(w)
 		done, err = h.c.store.Write(ctx, j.entry, sent)
 		return err
 	})
 	switch {
+	case errors.Is(err, coord.ErrRaised):
+		h.lose(err, true)
+		return false, nil
 	case err != nil:
 		return false, err
-	case raised != nil:
-		h.lose(raised, true)
-		return false, nil
 	case done.Stored:
 		h.confirm(w, done.Record.Version)
 		return true, nil

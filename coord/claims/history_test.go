@@ -64,7 +64,7 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 		var mark generator.Tick
 		cut := false // the oldest entries may be gone
 		for i := range rapid.IntRange(1, 20).Draw(t, "openings") {
-			opening := string(rune('A' + i))
+			name := string(rune('A' + i))
 			if rapid.IntRange(0, 9).Draw(t, "restored") == 0 {
 				// Somebody issued what the record has free, which nothing is known of.
 				to := r.Ceiling + up("lost")
@@ -73,8 +73,9 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 						issue(tick, "")
 					}
 				}
-				j = &cluster{epoch: opening, floor: max(j.floor, to)}
+				j = &cluster{epoch: name, floor: max(j.floor, to)}
 			}
+			opening := coord.OpeningID(name, j.epoch)
 			var request coord.Request
 			if rapid.Bool().Draw(t, "continues") {
 				request.Opening, request.Mark = r.Holder, mark
@@ -83,7 +84,7 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 			o := j.opening(r, request, continues)
 			before, from := r, o.from
 			r = o.record
-			r.Holder, r.Claim, r.Nonce, r.Epoch = opening, "claim", "nonce", j.epoch
+			r.Holder, r.Claim, r.Nonce = opening, "claim", "nonce"
 			if r.Ceiling < before.Ceiling || r.Ceiling < j.floor {
 				t.Fatalf("%+v, opened as %+v: a tick is free that was granted", before, r)
 			}

@@ -18,10 +18,8 @@ type membership struct {
 	log         hclog.Logger
 
 	mu      sync.Mutex
-	joined  *cluster       // nil before Join or Inspect
-	epochs  map[string]int // those that were learned of, numbered in their order
-	newest  coord.Raise    // of the last of them
-	asOf    int64          // the version of the cluster record in which that was learned
+	joined  *cluster    // nil before Join or Inspect
+	told    coord.Raise // the one that was learned of last
 	closed  bool
 	other   *coord.ClusterError
 	gone    *coord.RestoredError
@@ -87,7 +85,7 @@ func (m *membership) known() *cluster {
 func (m *membership) latest() (*cluster, coord.Raise) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.joined, m.newest
+	return m.joined, m.told
 }
 
 // enter makes j the cluster that was joined, unless another one was before; was is
@@ -113,55 +111,28 @@ func (m *membership) enter(was, j *cluster) error {
 	return nil
 }
 
-// adopt makes j the cluster that is joined, and numbers its cluster epoch. The caller holds mu.
-func (m *membership) adopt(j *cluster) {
-	m.number(j)
-	m.joined = j
-}
+// adopt makes j the cluster that is joined. The caller holds mu.
+func (m *membership) adopt(j *cluster) { m.joined, m.told = j, j.raise() }
 
-// number numbers j's cluster epoch, unless it has a number. One that is met again in a later
-// version of the cluster record than the newest was learned from gets another number: a server that
-// lags has told of the newest, which is over. The caller holds mu.
-func (m *membership) number(j *cluster) {
-	number, seen := m.epochs[j.epoch]
-	if seen && (j.epoch == m.newest.ClusterEpoch || j.entry.Version <= m.asOf) {
-		j.number = number
-		return
-	}
-	if len(m.epochs) > 0 {
-		j.number = m.newest.Number + 1
-	}
-	m.epochs[j.epoch] = j.number
-	m.newest, m.asOf = j.raise(), j.entry.Version
-	if m.joined != nil && m.joined != j && m.joined.epoch == j.epoch {
-		renumbered := *m.joined
-		renumbered.number = j.number
-		m.joined = &renumbered
-	}
-}
-
-// served notes that the servers have done a request of the cluster j, and so, that its cluster
-// epoch is not over.
+// served notes that the servers have done a request of the cluster j, and so, that its raise is the
+// last one.
 func (m *membership) served(j *cluster) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.joined == j {
-		now := *j
-		m.number(&now)
+		m.told = j.raise()
 	}
 }
 
-// learn numbers the cluster epoch of a record that was found when latest returned was and before,
-// and returns the raise that was learned of last. What is found binds no call: after a restore all
-// of them fail.
-func (m *membership) learn(was *cluster, before coord.Raise, found *cluster) coord.Raise {
+// learn notes the raise of a record that was found when latest returned was and before. What is found
+// binds no call: after a restore all of them fail.
+func (m *membership) learn(was *cluster, before, found coord.Raise) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	// An answer that took long tells of no cluster epoch that is over.
-	if m.joined == was && m.newest == before {
-		m.number(found)
+	// An answer that took long tells of no raise that another has followed.
+	if m.joined == was && m.told == before {
+		m.told = found
 	}
-	return m.newest
 }
 
 // rename leaves the cluster that was joined: it has another UUID now.
@@ -212,7 +183,7 @@ func (m *membership) replaced(uuid string) error {
 // it did nothing. Each time it gets what the cluster record says.
 func (m *membership) inCluster(ctx context.Context, request func(j *cluster) error) error {
 	for {
-		_, newest := m.latest()
+		_, told := m.latest()
 		j, err := m.ready()
 		if err != nil {
 			return err
@@ -225,7 +196,7 @@ func (m *membership) inCluster(ctx context.Context, request func(j *cluster) err
 		if !errors.As(err, &moved) {
 			return err
 		}
-		if err := m.judge(j, newest, moved); err != nil {
+		if err := m.judge(j, told, moved); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
@@ -235,8 +206,8 @@ func (m *membership) inCluster(ctx context.Context, request func(j *cluster) err
 }
 
 // judge decides what a cluster record means that is not the one of j, and takes it
-// over if it is the same cluster's. The newest raise is that of before the request.
-func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) error {
+// over if it is the same cluster's. Told is the raise that was known before the request.
+func (m *membership) judge(j *cluster, told coord.Raise, moved *MovedError) error {
 	var now layout
 	if moved.Found.Version != 0 {
 		var err error
@@ -262,7 +233,7 @@ func (m *membership) judge(j *cluster, newest coord.Raise, moved *MovedError) er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// An answer that took long must not bring back what has changed since.
-	if m.joined == j && m.newest == newest {
+	if m.joined == j && m.told == told {
 		m.adopt(next)
 	}
 	return nil

@@ -41,8 +41,8 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 		n := owned{Created: Created{Node: Node{Worker: worker}}, since: value.Since}
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
-			if request.Raised != nil {
-				if err := request.Raised(j.raise()); err != nil {
+			if request.Before != nil {
+				if err := request.Before(); err != nil {
 					return err
 				}
 			}

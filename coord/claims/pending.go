@@ -45,7 +45,7 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 	c, n, request, continues := p.c, p.node, p.request, p.continues
 	o := n.cluster.opening(n.record, request, continues)
 	opened := o.record
-	opened.Holder, opened.Claim, opened.Nonce, opened.Epoch = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token(), n.cluster.epoch
+	opened.Holder, opened.Claim, opened.Nonce = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token()
 	w := Write{
 		Doing: doingOpen, Node: n.Node, Host: c.identity.Host, Lane: request.Lane, Before: c.before(n.History, request.Lane),
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},

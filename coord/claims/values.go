@@ -92,8 +92,6 @@ type record struct {
 	Claim string `json:"claim"`
 	// Nonce is new in every write: by it a writer knows its own.
 	Nonce string `json:"nonce"`
-	// Era is the cluster record's when this was opened.
-	Epoch string `json:"era,omitempty"`
 }
 
 // errDamaged means that a record cannot be read. Its worker ID is not assigned: where

@@ -135,12 +135,18 @@ func FuzzDecodeHost(f *testing.F) {
 // The test of invariant 6, over all cases that differ.
 func TestContinues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		id := rapid.SampledFrom([]string{"", "A", "B"})
+		ids := rapid.SampledFrom([]string{"", "A", "B"})
 		mark := rapid.Custom(func(t *rapid.T) generator.Tick { return generator.Tick(rapid.Int64Range(0, 3).Draw(t, "")) })
-		j := &cluster{epoch: id.Draw(t, "epoch"), floor: generator.Tick(rapid.Int64Range(7, 11).Draw(t, "floor"))}
-		r := record{Holder: id.Draw(t, "holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9, Epoch: id.Draw(t, "record's epoch")}
-		q := coord.Request{Opening: id.Draw(t, "opening"), Mark: mark.Draw(t, "journal_mark")}
-		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark && r.Epoch == j.epoch
+		j := &cluster{epoch: ids.Draw(t, "epoch"), floor: generator.Tick(rapid.Int64Range(7, 11).Draw(t, "floor"))}
+		opening := func(of string) (id string) {
+			if token := ids.Draw(t, of); token != "" {
+				id = coord.OpeningID(token, ids.Draw(t, of+"'s epoch"))
+			}
+			return id
+		}
+		r := record{Holder: opening("holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9}
+		q := coord.Request{Opening: opening("opening"), Mark: mark.Draw(t, "journal_mark")}
+		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark && coord.ClusterEpochOf(r.Holder) == j.epoch
 		if got := j.continues(r, q); got != want {
 			t.Fatalf("%+v for %+v continues: %v", r, q, got)
 		}

@@ -263,28 +263,30 @@ func (k *kit) inDoubt(command func(o coord.Operator, before coord.Inspected) err
 	}
 }
 
-// Who learns of a raise learns what to, whichever call it meets it with, and before it
-// sends anything that the raise could matter to.
+// Who learns of a raise knows what to, whichever call it meets it with.
 func raisedTold(k *kit) {
 	n, o := k.start("a"), k.operator()
 	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
 	k.raise(o, 700)
 	k.raise(o, 5000)
-	v := must.Get(k.Operator(k).Inspect(k.Context()))(k)
-	want := coord.Raise{Floor: 5000, ClusterEpoch: v.ClusterEpoch, Number: 1} // the one between was never met
-	for range 2 {                                                             // it stays so
+	if got := n.Known().Raise; got != (coord.Raise{}) {
+		k.Errorf("knows of %+v, and has not asked", got)
+	}
+	want := coord.Raise{Floor: 5000, ClusterEpoch: k.inspected().ClusterEpoch}
+	for range 2 { // it stays so
 		for name, err := range map[string]error{
 			"Extend":  extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}),
 			"Release": released.Release(k.Context(), 300),
 		} {
-			var raised *coord.RaisedError
-			if !errors.As(err, &raised) || !errors.Is(err, coord.ErrLost) || raised.Raise != want {
-				k.Errorf("%s after the raise: %v, want ErrLost by a *RaisedError to %+v", name, err, want)
+			if !errors.Is(err, coord.ErrRaised) || n.Known().Raise != want {
+				k.Errorf("%s after the raise: %v, want ErrRaised; it knows of %+v, want %+v", name, err, n.Known().Raise, want)
 			}
 		}
 	}
-	if found, err := n.Look(k.Context()); err != nil || found != (coord.Cluster{UUID: n.uuid, Raise: want}) {
-		k.Errorf("Look: %+v, %v; want cluster %s raised to %+v", found, err, n.uuid, want)
+	k.raise(o, 6000)
+	want = coord.Raise{Floor: 6000, ClusterEpoch: k.inspected().ClusterEpoch}
+	if found, err := n.Look(k.Context()); err != nil || found.Raise != want || n.Known().Raise != want {
+		k.Errorf("Look: %+v, %v; want %+v", found, err, want)
 	}
 	if again, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); err != nil || again.Raise != want {
 		k.Errorf("Join: %+v, %v; want %+v", again, err, want)
@@ -293,39 +295,31 @@ func raisedTold(k *kit) {
 	late := k.start("b")
 	old := late.claim(wanting(3))
 	k.revoke(late)
-	k.raise(o, 6000)
+	k.raise(o, 7000)
 	refused := errors.New("not now")
-	var told []coord.Raise
 	r := continuing(old, 0)
-	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return refused }
+	r.Before = func() error { return refused }
 	claims := len(n.members())
 	if _, err := Claim(k.Context(), late, r); !errors.Is(err, refused) {
-		k.Errorf("Claim: %v, want what Raised answered", err)
+		k.Errorf("Claim: %v, want what Before answered", err)
 	}
 	if len(n.members()) != claims {
-		k.Error("a claim was made though Raised refused it")
+		k.Error("a claim was made though Before refused it")
 	}
-	r.Raised = func(raise coord.Raise) error { told = append(told, raise); return nil }
+	r.Before = nil
 	c := late.claim(r)
-	if last := told[len(told)-1]; last.Floor != 6000 || last.ClusterEpoch != coord.ClusterEpochOf(c.Opening()) || last.ClusterEpoch == coord.ClusterEpochOf(old.Opening()) {
-		k.Errorf("told %+v; want 6000, and the cluster epoch of the opening %s, which %s has not", told, c.Opening(), old.Opening())
+	if known := late.Known().Raise; known.Floor != 7000 || known.ClusterEpoch != coord.ClusterEpochOf(c.Opening()) || known.ClusterEpoch == coord.ClusterEpochOf(old.Opening()) {
+		k.Errorf("knows of %+v; want 7000, and the cluster epoch of the opening %s, which %s has not", known, c.Opening(), old.Opening())
 	}
 }
 
 // Nothing was raised: all is of one cluster epoch, and a look says no more than that.
 func neverRaised(k *kit) {
 	n := k.start("a")
-	r := wanting(1)
-	r.Raised = func(raise coord.Raise) error {
-		if raise != (coord.Raise{}) {
-			k.Errorf("raised to %+v", raise)
-		}
-		return nil
-	}
-	if c := n.claim(r); coord.ClusterEpochOf(c.Opening()) != "" {
+	if c := n.claim(wanting(1)); coord.ClusterEpochOf(c.Opening()) != "" {
 		k.Errorf("the opening %s is of a cluster epoch", c.Opening())
 	}
-	if found, err := n.Look(k.Context()); err != nil || found != (coord.Cluster{UUID: n.uuid}) {
+	if found, err := n.Look(k.Context()); err != nil || found.UUID != n.uuid || found.Raise != (coord.Raise{}) {
 		k.Errorf("Look: %+v, %v", found, err)
 	}
 }

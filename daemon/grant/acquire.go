@@ -117,12 +117,6 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	defer c.held.writer.unlock()
 	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
-	if continues && coord.ClusterEpochOf(s.current.opening) != coord.ClusterEpochOf(claim.Opening()) {
-		// An opening whose ID does not tell its cluster epoch, as those of earlier versions do not: its
-		// lane was limited for good.
-		c.held.revokeWorker(claim.Worker())
-		s, continues = c.held.snapshot(), false
-	}
 	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
 		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
@@ -182,22 +176,13 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 	return lane, nil
 }
 
-// onRaise is coord.Request's Raised. It is called before each claim node is made, so a copy makes
-// none.
-func (c *claimer) onRaise(r coord.Raise) error {
-	if err := copied(c.machine); err != nil {
-		return err
-	}
-	c.issued.Raised(r)
-	return nil
-}
-
 // claim claims a worker ID and opens it. Between the two steps it ends the lane that the opening
 // would not continue (invariant 6).
 func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
-	request.Raised = c.onRaise
+	request.Before = func() error { return copied(c.machine) }
 	for {
 		pending, err := c.coord.Claim(ctx, request)
+		c.issued.Learn(c.coord.Known)
 		if err != nil {
 			return nil, err
 		}

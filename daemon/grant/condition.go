@@ -59,7 +59,6 @@ func codeOf(err error) condition.Code {
 		restored *coord.RestoredError
 		foreign  *ForeignError
 		unserved *coord.NotServedError
-		raised   *coord.RaisedError
 	)
 	switch {
 	case errors.Is(err, errStarting):
@@ -74,7 +73,7 @@ func codeOf(err error) condition.Code {
 		return condition.OtherCluster
 	case errors.As(err, &unserved):
 		return condition.ClusterExported
-	case errors.As(err, &raised):
+	case errors.Is(err, coord.ErrRaised):
 		return condition.MarksRaised
 	case errors.Is(err, coord.ErrLost):
 		return condition.ClaimLost

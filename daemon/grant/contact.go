@@ -35,7 +35,6 @@ func (c *contact) canAcquire() bool {
 
 // noted notes how an exchange ended, and returns err.
 func (c *contact) noted(err error) error {
-	c.issued.heard(err)
 	could := c.canAcquire()
 	none := c.backoff.none(err)
 	c.reachable.Store(err == nil || none || errors.Is(err, coord.ErrLost))
@@ -88,10 +87,8 @@ func (c *contact) lookAgain(ctx context.Context, coordinator coord.Coordinator, 
 	}
 	c.nextLook = now + clockguard.Mono(c.pace.jitter(every))
 	err := c.pace.within(ctx, callTimeout, func(ctx context.Context) error {
-		found, err := coordinator.Look(ctx)
-		if err == nil {
-			c.issued.Raised(found.Raise)
-		}
+		_, err := coordinator.Look(ctx)
+		c.issued.Learn(coordinator.Known)
 		return err
 	})
 	if errors.Is(err, coord.ErrOtherCluster) {

@@ -168,9 +168,8 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
 		return err
 	}
 	k.claimer.coord = c
-	k.pace.learn(cluster.Window)
 	k.held.attach(cluster.UUID)
-	k.Issued.Raised(cluster.Raise)
+	k.Issued.Learn(func() coord.Cluster { return cluster })
 	k.contact.joined()
 	return nil
 }

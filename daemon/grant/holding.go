@@ -24,8 +24,8 @@ type holding struct {
 	// ended is the first tick in which no ID could be had, if what was issued from ended because
 	// another opened its worker ID; 0: it did not.
 	ended generator.Tick
-	// limited is set once a raise has limited the lane, and with it the grant.
-	limited bool
+	// cut is set once a raise has cut the lane, and with it the grant.
+	cut bool
 	// handed is set while what another process has handed over is issued from without a claim of
 	// this one.
 	handed bool
@@ -49,7 +49,7 @@ func (h holding) issued() generator.Tick {
 
 // extends reports whether the holding's grant goes on without another worker ID.
 func (h holding) extends() bool {
-	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.limited
+	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.cut
 }
 
 // firstWithout returns the first tick in which no ID can be had if the holding ends now.
@@ -79,18 +79,19 @@ func (h holding) end(issued *Issued) generator.Tick {
 	return last
 }
 
-// limit applies a raise to the holding, and reports whether its grant reached beyond it.
-func (h *holding) limit(r coord.Raise) (exceeded bool) {
+// cutAt cuts the holding at a raise, if it was opened before, and reports whether its grant reached
+// beyond it.
+func (h *holding) cutAt(r coord.Raise) (exceeded bool) {
 	if h.opening == "" || coord.ClusterEpochOf(h.opening) == r.ClusterEpoch {
 		return false
 	}
 	if h.lane != nil {
-		h.lane.Limit(r.Floor)
+		h.lane.Cut(r.Floor)
 	}
 	if h.granted > r.Floor {
 		h.granted, exceeded = r.Floor, true
 	}
-	h.limited = true
+	h.cut = true
 	return exceeded
 }
 

@@ -27,7 +27,7 @@ func (s state) both() []*holding { return []*holding{s.draining, s.current} }
 // use, and one that is being left.
 //
 // One goroutine at a time changes which they are: that of the start, then that of Holder.Hold, then
-// that of Holder.Shut. Any goroutine may renew their marks, limit them, and revoke them all.
+// that of Holder.Shut. Any goroutine may renew their marks, cut them, and revoke them all.
 type holdings struct {
 	pace   *pace
 	writer *writer
@@ -45,7 +45,7 @@ type holdings struct {
 	revoked  bool  // final: the cluster is no more
 	moved    error // the journal is not ours any more: final
 
-	raised *coord.Raise     // the last that was reported; nil: none yet
+	raised *coord.Raise     // the last that was learned of; nil: the cluster has not been joined
 	found  journal.Contents // the journal as it was found; no cluster: nothing of it counts any more
 }
 
@@ -81,7 +81,7 @@ func (hs *holdings) restrict(s state) (exceeded bool) {
 			h.end(hs.issued)
 			h.claim, h.granted = nil, 0
 		}
-		if hs.raised != nil && h.limit(*hs.raised) {
+		if hs.raised != nil && h.cutAt(*hs.raised) {
 			exceeded = true
 		}
 	}
@@ -150,13 +150,13 @@ func (hs *holdings) revokeWorker(worker int) {
 	})
 }
 
-// limit limits what is held from another cluster epoch than the raise's, at once.
-func (hs *holdings) limit(r coord.Raise) {
+// cut cuts what was opened before a raise, at once.
+func (hs *holdings) cut(r coord.Raise) {
 	hs.mu.Lock()
 	hs.raised = &r
-	limited := hs.restrict(hs.state)
+	exceeded := hs.restrict(hs.state)
 	hs.mu.Unlock()
-	if limited {
+	if exceeded {
 		hs.log.Warn("all marks were raised: nothing above that is issued from a grant of before", "to", r.Floor, "until", hs.pace.layout.StartOf(r.Floor))
 		hs.issuer.Changed()
 	}

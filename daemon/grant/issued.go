@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"errors"
 	"slices"
 	"sync"
 
@@ -19,8 +18,7 @@ type Issued struct {
 	highest map[int]generator.Tick
 	holders []*holdings // those that share it
 
-	raising sync.Mutex // guards what follows
-	newest  int        // the number of the last raise that was reported
+	learning sync.Mutex
 }
 
 // NewIssued knows nothing yet.
@@ -57,35 +55,22 @@ func (s *Issued) To(worker int) generator.Tick {
 	return s.highest[worker]
 }
 
-// Raised limits all of the daemon's holders to what all marks were raised to last. What is reported
-// to one of them binds the others. A cluster epoch that another has followed is over: who names it has read
-// an old state, or had the report of the raise before another lane and says so after it. No raise
-// ever makes it the cluster's again, so it limits nobody.
+// Learn has all of the daemon's holders go by what is known of the cluster: its window, and the last
+// raise.
 //
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
-// was raised to, where the next holder of the worker ID begins. So whoever learns of a raise issues
-// nothing above its floor from a grant of another cluster epoch: neither from the lane in use nor from the
-// one that is being left.
-func (s *Issued) Raised(r coord.Raise) {
-	s.raising.Lock() // until all have it, so that none has two raises in another order
-	defer s.raising.Unlock()
-	if r.Number < s.newest {
-		return
-	}
-	s.newest = r.Number
+// was raised to, where the next holder of the worker ID begins. So all lanes that were opened before
+// are cut there: the one in use, and the one that is being left.
+func (s *Issued) Learn(known func() coord.Cluster) {
+	s.learning.Lock() // until all have it, so that none has two raises in another order
+	defer s.learning.Unlock()
+	now := known()
 	s.mu.Lock()
 	holders := slices.Clone(s.holders)
 	s.mu.Unlock()
 	for _, h := range holders {
-		h.limit(r)
-	}
-}
-
-// heard takes from an answer what all marks were raised to, if it says so.
-func (s *Issued) heard(err error) {
-	var raised *coord.RaisedError
-	if errors.As(err, &raised) {
-		s.Raised(raised.Raise)
+		h.pace.learn(now.Window)
+		h.cut(now.Raise)
 	}
 }

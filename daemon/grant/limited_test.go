@@ -259,31 +259,6 @@ func TestRestartInTheEraOfARaise(t *testing.T) {
 	})
 }
 
-// A cluster epoch that another has followed limits nobody: who names it has read an old state, as a
-// server that lags gives.
-func TestRaiseThatIsOverLimitsNobody(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		p := w.host("A").start()
-		before := coord.Raise{}
-		w.raise(w.tick())
-		if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Fatalf("a grant of before the raise was extended: %v", err)
-		}
-		w.clock.Advance(window + wait)
-		p.acquire()
-		granted := p.Holding().Granted
-		p.Issued.Raised(before)
-		if got := p.Holding().Granted; got != granted {
-			t.Errorf("told of the cluster epoch before, the grant went from %d to %d", granted, got)
-		}
-		w.clock.Advance(step)
-		must.Do(t, p.Publish(t.Context()))
-		if p.Holding().Granted <= granted || p.issueAll() == 0 {
-			t.Error("the lane is limited for good")
-		}
-	})
-}
-
 // Marks are raised twice. One lane is answered with the first raise, and says so only after another
 // lane was told of the second: what is claimed from then on is limited by neither.
 func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {

@@ -104,7 +104,6 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	})
 }
 
-// A raise has to be journaled before anything is sent. The journal is the original's.
 func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("H")
@@ -112,7 +111,8 @@ func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
 	p := h.start()
 	touched := p.untouched()
 	now.Store(8)
-	p.Issued.Raised(coord.Raise{Floor: p.Holding().Granted - 1, ClusterEpoch: "next", Number: 1})
+	raised := coord.Cluster{Raise: coord.Raise{Floor: p.Holding().Granted - 1, ClusterEpoch: "next"}}
+	p.Issued.Learn(func() coord.Cluster { return raised })
 	if err := p.Hold(t.Context()); !errors.Is(err, grant.ErrCopied) {
 		t.Errorf("a clone holds on, and ends with %v", err)
 	}

@@ -23,14 +23,15 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	c.pace.learn(c.coord.Known().Window)
 	ceiling := c.pace.furthest()
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.published = h.mark // from now on the record may have it
 		}
 	})
-	if err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark}); err != nil {
+	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark})
+	c.issued.Learn(c.coord.Known)
+	if err != nil {
 		return c.notGranted(h, err)
 	}
 	_ = c.contact.noted(nil) // before the grant is seen, or it would be one that a failure ends
@@ -38,7 +39,7 @@ func (c *claimer) publish(ctx context.Context) error {
 		if now.current.claim == h.claim {
 			now.current.granted = max(now.current.granted, ceiling)
 		}
-	}) // which limits it: the answer may be older than a raise that was reported to another lane
+	}) // which cuts it: the answer may be older than a raise that another lane has learned of
 	s = c.held.snapshot()
 	c.contact.published.Store(c.pace.now().Wall)
 	c.held.raise()
@@ -48,8 +49,8 @@ func (c *claimer) publish(ctx context.Context) error {
 	if s.current.claim == h.claim && !h.lane.Closed() {
 		c.issuer.Use(h.lane)
 	}
-	if s.current.claim == h.claim && s.current.limited {
-		c.demand.reLease(h.lane, string(condition.MarksRaised)) // a raise was reported, and this is in the cluster's epoch all the same: the lane stays limited
+	if s.current.claim == h.claim && s.current.cut {
+		c.demand.reLease(h.lane, string(condition.MarksRaised)) // an old raise was told, by a server that lags: the lane stays cut
 	}
 	return c.leave(ctx)
 }
@@ -87,7 +88,7 @@ func (c *claimer) leave(ctx context.Context) error {
 	lost := h.claim == nil
 	if !lost {
 		err := h.claim.Release(ctx, last)
-		c.issued.heard(err)
+		c.issued.Learn(c.coord.Known)
 		lost = errors.Is(err, coord.ErrLost)
 		if err != nil && !lost {
 			return fmt.Errorf("worker ID %d was not given back: %w", h.worker, err)
@@ -131,7 +132,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	last, released := h.stop(), errNoClaim
 	if h.claim != nil {
 		released = h.claim.Release(ctx, last)
-		c.issued.heard(released)
+		c.issued.Learn(c.coord.Known)
 	}
 	mark := last
 	if released != nil {

@@ -40,12 +40,11 @@ func outcomeOf(err error) string {
 		taken    *coord.ExhaustedError
 		ahead    *coord.AheadError
 		restored *coord.RestoredError
-		raised   *coord.RaisedError
 	)
 	switch {
 	case err == nil:
 		return "ok"
-	case errors.As(err, &raised):
+	case errors.Is(err, coord.ErrRaised):
 		return "raised"
 	case errors.Is(err, coord.ErrLost):
 		return "lost"

@@ -71,7 +71,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	_, _ = c.Members(ctx)
 	p := must.Get(c.Claim(ctx, coord.Request{}))(t)
 	claim := must.Get(p.Open(ctx))(t)
-	for _, f.err = range []error{nil, coord.ErrLost, &coord.RaisedError{}, context.DeadlineExceeded, errors.New("x")} {
+	for _, f.err = range []error{nil, coord.ErrLost, coord.ErrRaised, context.DeadlineExceeded, errors.New("x")} {
 		_ = claim.Extend(ctx, coord.Progress{})
 	}
 	_ = claim.Release(ctx, 0)

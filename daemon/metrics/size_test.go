@@ -121,7 +121,7 @@ func (w *fixture) fill(t testing.TB) {
 		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), IDs: 1e15})
 	}
 	for _, err := range []error{
-		nil, &coord.RaisedError{}, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
+		nil, coord.ErrRaised, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
 		coord.ErrOtherCluster, coord.ErrUnfit, context.DeadlineExceeded, context.Canceled, errors.New("x"),
 	} {
 		w.callAll(t.Context(), err)

@@ -17,7 +17,6 @@ type stored struct {
 	Mark    generator.Tick `json:"mark"`
 	Holder  string         `json:"holder"`
 	Claim   string         `json:"claim"`
-	Epoch   string         `json:"era"`
 }
 
 // version is the record as the audit has it.

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -86,7 +87,7 @@ func (sim *Simulation) adopted(s *slot, lane int, found journal.Contents) {
 		if by := sim.openers[e.Opening]; by != nil && by != s && !e.Left {
 			sim.violate(s, "worker ID %d: lane %d goes on from an opening that d%d has made", e.Worker, lane, by.number)
 		}
-		if r := sim.record.of(sim.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && r.Epoch == epoch && r.Mark > e.Mark {
+		if r := sim.record.of(sim.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && coord.ClusterEpochOf(r.Holder) == epoch && r.Mark > e.Mark {
 			sim.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)
 		}
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-func limitLane(t *testing.T) *Lane {
+func cutLane(t *testing.T) *Lane {
 	t.Helper()
 	l := must.Get(ParseLayout("time=41@1ms,worker=4,sequence=18;epoch=2026-01-01"))(t)
 	return must.Get(NewLane(l, 0, 3, 100))(t)
 }
 
-func TestLimitIsForGood(t *testing.T) {
+func TestCutIsForGood(t *testing.T) {
 	for _, test := range []struct {
 		name           string
 		raised         Tick // before
-		limits         []Tick
+		cuts           []Tick
 		again          Tick // raised after
 		before, after  Tick // the ceiling before and after that
 		issues, misses Tick
@@ -32,13 +32,13 @@ func TestLimitIsForGood(t *testing.T) {
 		{"below the floor", 500, []Tick{7}, 900, 100, 100, 0, 101},
 		{"beyond the end of time", 500, []Tick{1 << 60}, 900, 500, 900, 900, 901},
 	} {
-		ln := limitLane(t)
+		ln := cutLane(t)
 		ln.Raise(test.raised)
-		for _, to := range test.limits {
-			ln.Limit(to)
+		for _, to := range test.cuts {
+			ln.Cut(to)
 		}
 		if got := ln.Ceiling(); got != test.before {
-			t.Errorf("%s: limited to %v the ceiling is %d, want %d", test.name, test.limits, got, test.before)
+			t.Errorf("%s: cut at %v the ceiling is %d, want %d", test.name, test.cuts, got, test.before)
 		}
 		if !ln.Raise(test.again) || ln.Ceiling() != test.after {
 			t.Errorf("%s: raised to %d the ceiling is %d, want %d", test.name, test.again, ln.Ceiling(), test.after)
@@ -55,18 +55,18 @@ func TestLimitIsForGood(t *testing.T) {
 			}
 		}
 		ln.Close()
-		if ln.Limit(200); !ln.Closed() || ln.Raise(900) {
-			t.Errorf("%s: a limit has opened the lane again", test.name)
+		if ln.Cut(200); !ln.Closed() || ln.Raise(900) {
+			t.Errorf("%s: a cut has opened the lane again", test.name)
 		}
 	}
 }
 
-// TestLimitAmongRaises: whoever begins to take after a limit was set gets nothing above it,
+// TestCutAmongRaises: whoever begins to take after a cut gets nothing above it,
 // however many raise the lane meanwhile.
-func TestLimitAmongRaises(t *testing.T) {
+func TestCutAmongRaises(t *testing.T) {
 	const rounds, limit, far = 400, 1000, 5000
 	for range rounds {
-		ln := limitLane(t)
+		ln := cutLane(t)
 		ln.Raise(far)
 		var limited, done atomic.Bool
 		var wg sync.WaitGroup
@@ -89,7 +89,7 @@ func TestLimitAmongRaises(t *testing.T) {
 				}
 			})
 		}
-		ln.Limit(limit)
+		ln.Cut(limit)
 		limited.Store(true)
 		for at := Tick(limit + 1); at < limit+200; at++ {
 			if _, out := ln.Take(0, at, 1); out != AboveCeiling {
@@ -104,13 +104,13 @@ func TestLimitAmongRaises(t *testing.T) {
 	}
 }
 
-// TestLimitIsLookedAtAgain: a number above the limit that was not in its slot when Limit
+// TestCutIsLookedAtAgain: a number above the limit that was not in its slot when Cut
 // returned is thrown away, though its Take began before.
-func TestLimitIsLookedAtAgain(t *testing.T) {
+func TestCutIsLookedAtAgain(t *testing.T) {
 	const rounds, enough, at, takers = 3000, 5, 2000, 3
 	thrown := 0
 	for round := 0; round < rounds && thrown < enough; round++ {
-		ln := limitLane(t)
+		ln := cutLane(t)
 		ln.Raise(5000)
 		var given atomic.Int64
 		var begun, wg sync.WaitGroup
@@ -128,7 +128,7 @@ func TestLimitIsLookedAtAgain(t *testing.T) {
 			})
 		}
 		begun.Wait()
-		ln.Limit(at - 1)
+		ln.Cut(at - 1)
 		taken := func() int64 {
 			return int64(ln.ring.slots[uint64(at)&ln.mask].Load() & ln.usedMask)
 		}
@@ -149,7 +149,7 @@ func TestLimitIsLookedAtAgain(t *testing.T) {
 // TestNothingIsTakenOfASkippedTick: an earlier process may have issued in it. Ticks before it, to
 // which the clock may have gone back, and after it are as they are.
 func TestNothingIsTakenOfASkippedTick(t *testing.T) {
-	ln := limitLane(t)
+	ln := cutLane(t)
 	ln.Raise(5000)
 	ln.Skip(300)
 	for _, made := range []bool{false, true} { // the ring
@@ -176,7 +176,7 @@ func TestNothingIsTakenOfASkippedTick(t *testing.T) {
 	if last := ln.Close(); last != 301 {
 		t.Errorf("closed at %d", last)
 	}
-	ln = limitLane(t)
+	ln = cutLane(t)
 	ln.Raise(5000)
 	ln.Skip(300)
 	ln.Take(0, 250, 1)
@@ -188,13 +188,13 @@ func TestNothingIsTakenOfASkippedTick(t *testing.T) {
 // TestTakeFirstKeepsAboveTheStart: what lies at or before a lane's first use is not drawn on.
 func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
 	for _, ring := range []bool{false, true} {
-		ln := limitLane(t)
+		ln := cutLane(t)
 		ln.Raise(5000)
 		if _, at, out := ln.TakeFirst(0, 150, 400, 1); ring && (out != Issued || at != 150) {
 			t.Errorf("before the start: tick %d, %v", at, out)
 		}
 		if !ring {
-			ln = limitLane(t)
+			ln = cutLane(t)
 			ln.Raise(5000)
 		}
 		if got := ln.Started(); got != -1 {
@@ -222,7 +222,7 @@ func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
 func TestNotPromisedCopiesOfARunningProcess(t *testing.T) {
 	var next [2]Run
 	for i := range next {
-		ln := limitLane(t)
+		ln := cutLane(t)
 		ln.Raise(5000)
 		ln.Take(0, 200, 3)
 		next[i], _ = ln.Take(0, 200, 1)
