@@ -16,7 +16,6 @@ var wantedEnds = []struct {
 	what, place string
 	hows        []string
 }{
-	{"ask for the time", "lifecycle.(*Lifecycle).ask.func1", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
 	{"create a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"delete a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Refusal, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"delete a claim", "grant.(*claimer).publish", []string{simulation.Answered}},
@@ -28,7 +27,7 @@ var wantedEnds = []struct {
 	{"join", "lifecycle.(*Lifecycle).try", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
 	{"list own claims", "grant.(*claimer).publish", []string{simulation.Answered}},
 	{"list the claims", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
-	{"list the claims", "lifecycle.(*Lifecycle).ask.func2", []string{simulation.Answered, simulation.Unheard}},
+	{"list the claims", "lifecycle.(*Lifecycle).evidence", []string{simulation.Answered, simulation.Unheard}},
 	{"list the records", "grant.(*claimer).claim", []string{simulation.Answered}},
 	{"look for the layout", "grant.(*contact).lookAgain.func1", []string{simulation.Answered}},
 	{"look for the layout", "lifecycle.(*Lifecycle).try", []string{simulation.Answered}},
