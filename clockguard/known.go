@@ -52,7 +52,6 @@ type Known struct {
 	limit   atomic.Int64 // the highest offset that is believed
 	offset  atomic.Int64 // that of known time while the wall clock is not believed
 	holding atomic.Bool  // Observe has found the wall clock ahead
-	sure    atomic.Bool  // since the boot, somebody has confirmed the time that all began with
 
 	mu        sync.Mutex // guards what follows; never held over a call that waits
 	confirmed int64      // the offset that was confirmed last, moved on by what a kernel may have slewed since
@@ -63,6 +62,7 @@ type Known struct {
 	held      Hold       // zero if the wall clock is believed
 	holds     uint64     // how many there were
 	steps     Steps
+	sure      bool // somebody has confirmed what all began with, in this process or in an earlier one
 }
 
 // Hold is a wall clock that is ahead and not believed.
@@ -282,15 +282,14 @@ func (k *Known) Confirm(shown Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.anchor(offsetOf(shown))
-	k.sure.Store(true)
+	k.sure = true
 }
 
 // Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds since
 // 1970, and boot is CLOCK_BOOTTIME at the same moment. A wall clock that is further ahead is held.
-// Sure is what Kept returned with them.
 // Resume does nothing and returns false if the kernel has no such clock, or boot is not positive or
 // is later than now.
-func (k *Known) Resume(known, boot int64, sure bool) bool {
+func (k *Known) Resume(known, boot int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.kernel == nil || boot <= 0 || k.kernel.Boot() < boot {
@@ -308,22 +307,21 @@ func (k *Known) Resume(known, boot int64, sure bool) bool {
 		k.previous = offset
 		k.offset.Store(offset)
 	}
-	k.sure.Store(sure)
+	k.sure = true
 	return true
 }
 
 // Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the same
-// moment, which is 0 without a kernel. What known time is ahead of the confirmed one is left out, or
-// small steps would add up over restarts. It reports whether the time that all began with was
-// confirmed, in this process or in an earlier one.
-func (k *Known) Kept() (known, boot int64, sure bool) {
-	if k.kernel == nil {
-		return 0, 0, false
-	}
+// moment; 0 without a kernel, and as long as nobody has confirmed the time that all began with. What
+// known time is ahead of the confirmed one is left out, or small steps would add up over restarts.
+func (k *Known) Kept() (known, boot int64) {
 	r := k.Now()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return min(r.Wall, k.confirmed+int64(r.Mono)), k.kernel.Boot(), k.sure.Load()
+	if k.kernel == nil || !k.sure {
+		return 0, 0
+	}
+	return min(r.Wall, k.confirmed+int64(r.Mono)), k.kernel.Boot()
 }
 
 // Steps returns how often the wall clock has stepped since the start.

@@ -338,7 +338,8 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench()
 			b.boot = int64(5 * time.Minute)
-			known, boot, _ := b.Known.Kept()
+			b.Confirm(b.Shown())
+			known, boot := b.Known.Kept()
 			b.Advance(tt.down)
 			b.Manual.Step(tt.step)
 			b.boot += int64(tt.suspendedOn)
@@ -346,7 +347,7 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 				b.boot = 0
 			}
 			b.Known = clockguard.NewKnown(b.Manual, b, clockguard.DefaultBelief())
-			b.Resume(known, boot, true)
+			b.Resume(known, boot)
 			b.wants(t, tt.want, "at the start")
 			b.run(time.Second)
 			b.wants(t, tt.want, "a second later")
@@ -358,12 +359,13 @@ func TestARestartWithinABootGoesOnFromWhatWasKnown(t *testing.T) {
 func TestSmallStepsDoNotAddUpOverRestarts(t *testing.T) {
 	b := newBench()
 	b.boot = int64(5 * time.Minute)
+	b.Confirm(b.Shown())
 	for range 20 {
 		b.Manual.Step(900 * time.Millisecond)
 		b.run(time.Second)
-		known, boot, sure := b.Known.Kept()
+		known, boot := b.Known.Kept()
 		b.Known = clockguard.NewKnown(b.Manual, b, clockguard.DefaultBelief())
-		b.Resume(known, boot, sure)
+		b.Resume(known, boot)
 	}
 	if ahead := b.ahead(); ahead > clockguard.MaxForward+20*time.Millisecond {
 		t.Errorf("known time is ahead by %v", ahead)

@@ -40,9 +40,9 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
-	// Kept is the known time that the journal keeps, CLOCK_BOOTTIME of the same moment, and whether
-	// that time was ever confirmed; nil: there is none.
-	Kept    func() (known, boot int64, sure bool)
+	// Kept is the known time that the journal keeps, and CLOCK_BOOTTIME of the same moment; nil: there
+	// is none.
+	Kept    func() (known, boot int64)
 	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal Journal
 	Lane    int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it

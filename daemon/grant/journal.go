@@ -23,7 +23,7 @@ type writer struct {
 	journal Journal
 	machine generator.Generation
 	pace    *pace
-	kept    func() (known, boot int64, sure bool)
+	kept    func() (known, boot int64)
 	disk    failure
 	free    chan struct{} // holds one token unless somebody has it
 }
@@ -38,8 +38,8 @@ func (w *writer) write(c journal.Contents) error {
 		return err
 	}
 	if w.kept != nil {
-		known, boot, sure := w.kept()
-		c.Known = journal.Known{Wall: known, Boot: boot, Unsure: !sure}
+		known, boot := w.kept()
+		c.Known = journal.Known{Wall: known, Boot: boot}
 	}
 	err := w.journal.Write(c)
 	w.disk.set(w.pace.now(), err)

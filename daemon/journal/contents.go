@@ -22,8 +22,6 @@ type Contents struct {
 type Known struct {
 	Wall int64 `json:"wall"` // since 1970-01-01T00:00:00Z
 	Boot int64 `json:"boot"` // by CLOCK_BOOTTIME, of the boot that Place names
-	// Unsure is set as long as nobody has confirmed what the clock showed at the first start of the boot.
-	Unsure bool `json:"unsure,omitempty"`
 }
 
 // Entry is one worker ID's part of a journal.

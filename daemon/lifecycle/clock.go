@@ -217,8 +217,7 @@ func (l *Lifecycle) verify(ctx context.Context) {
 	}
 }
 
-// resume goes on from the latest time that a journal of this boot knows. The members count all the
-// same if nobody had confirmed it, as after a boot without the coordinator.
+// resume goes on from the latest time that a journal of this boot knows.
 func (l *Lifecycle) resume(all []laneJournal) {
 	var last journal.Known
 	for _, found := range all {
@@ -231,6 +230,6 @@ func (l *Lifecycle) resume(all []laneJournal) {
 		}
 	}
 	if last.Boot > 0 {
-		l.resumed = l.Clock.Resume(last.Wall, last.Boot, !last.Unsure) && !last.Unsure
+		l.resumed = l.Clock.Resume(last.Wall, last.Boot)
 	}
 }

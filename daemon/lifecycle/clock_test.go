@@ -245,7 +245,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 		want time.Duration
 	}{
 		{"the same boot", one, true, 0},
-		{"the same boot, and nobody has confirmed its time", one, false, 0},
+		{"the same boot, and nobody has confirmed its time", one, false, time.Hour},
 		{"another boot", place.Host{Boot: "boot 2", Machine: one.Machine}, true, time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -292,8 +292,8 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			defer cancel()
 			clock.each = cancel // it is not to wait
 			must.Get(l.Join(ctx, nil))(t)
-			if waited := clock.mono > time.Second; waited == tt.sure {
-				t.Errorf("the start has waited for a clock that is right: %v", waited)
+			if clock.mono > time.Second {
+				t.Error("the start has waited for the members, and knows the time")
 			}
 		})
 	}
