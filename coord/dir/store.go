@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
@@ -104,62 +103,42 @@ func (s *store) Claims(ctx context.Context, layout claims.Entry) ([]claims.Node,
 	return fenced(ctx, s, "list the claims", layout, s.living)
 }
 
-// page is how many records one request reads, where not all are asked for.
-const page = 1000
-
-// records is a part of a listing of them.
-type records struct {
-	workers []int
-	entries []claims.Entry
+// record is the record of a worker ID.
+type record struct {
+	worker int
+	entry  claims.Entry
 }
 
-// Records implements claims.Store.
+// Records implements claims.Store. A host has few of them.
 func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
-	for _, span := range [][2]int{{from, coord.MaxWorkers}, {0, from}} {
-		for begin := span[0]; begin < span[1]; {
-			found, err := fenced(ctx, s, "list the records", layout, func(d *directory) (records, error) {
-				return d.records(begin, span[1], page)
-			})
-			if err != nil {
-				return err
-			}
-			for i, worker := range found.workers {
-				if !visit(worker, found.entries[i]) {
-					return nil
-				}
-			}
-			if len(found.workers) < page {
-				break
-			}
-			begin = found.workers[page-1] + 1
+	all, err := fenced(ctx, s, "list the records", layout, (*directory).records)
+	first := slices.IndexFunc(all, func(r record) bool { return r.worker >= from })
+	for _, r := range slices.Concat(all[max(0, first):], all[:max(0, first)]) {
+		if !visit(r.worker, r.entry) {
+			break
 		}
 	}
-	return nil
+	return err
 }
 
-// records reads the first ones of the worker IDs from begin on and before end.
-func (d *directory) records(begin, end, most int) (records, error) {
+// records reads all records, in the order of their worker IDs.
+func (d *directory) records() (all []record, err error) {
 	names, err := d.names("workers")
 	if err != nil {
-		return records{}, err
+		return nil, err
 	}
-	var found records
-	first, _ := slices.BinarySearch(names, pad(begin))
-	for _, name := range names[first:] {
+	for _, name := range names {
 		worker, ok := parseWorker(name)
 		if !ok {
 			continue // nobody's record
 		}
-		if worker >= end || len(found.workers) == most {
-			break
-		}
 		e, err := d.entry(recordOf(worker))
 		if err != nil {
-			return records{}, err
+			return nil, err
 		}
-		found.workers, found.entries = append(found.workers, worker), append(found.entries, e)
+		all = append(all, record{worker, e})
 	}
-	return found, nil
+	return all, nil
 }
 
 // List implements claims.Store.
@@ -177,14 +156,11 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 			}
 			tree.Claims[i].Value = e.Value
 		}
-		found, err := d.records(0, coord.MaxWorkers, coord.MaxWorkers)
-		if err != nil {
-			return claims.Tree{}, err
+		all, err := d.records()
+		for _, r := range all {
+			tree.Records[r.worker] = r.entry
 		}
-		for i, worker := range found.workers {
-			tree.Records[worker] = found.entries[i]
-		}
-		return tree, nil
+		return tree, err
 	})
 }
 
