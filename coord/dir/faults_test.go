@@ -1,6 +1,7 @@
 package dir_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -337,4 +338,28 @@ func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
 		}
 		return nil
 	}))
+}
+
+// A write that lands after a later one of the same claim is refused by the version: it would take the
+// record back.
+func TestALateWriteDoesNotPass(t *testing.T) {
+	t.Parallel()
+	h := newHarness(filepath.Join(t.TempDir(), "coord"))
+	c := h.open(t, coord.Identity{Incarnation: "a"}).(*dir.Coordinator)
+	must.Get(c.Join(t.Context(), coord.Layout{Text: layout, Workers: 2}))(t)
+	claim := claimed(t, c)
+	held, release := h.delay(t, c, 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	late := make(chan error)
+	go func() { late <- claim.Extend(ctx, coord.Progress{Ceiling: 200}) }()
+	<-held
+	cancel()
+	if err := <-late; err == nil {
+		t.Fatal("an Extend that was held back succeeded")
+	}
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
+	release()
+	if got := ceiling(t, c, claim); got != 500 {
+		t.Errorf("the ceiling is %d after a write of 200 that was late", got)
+	}
 }
