@@ -48,7 +48,7 @@ func init() {
 			Name: "clock-ahead-start",
 			What: "a daemon without a journal is started three times with its clock 60 years ahead: it serves by the time of the others, and its clock is held " +
 				"until it is right",
-			Options: options,
+			Options: Options{Lead: believed, Unordered: true}, // that time is as old as their last publish
 			Script:  aheadStart,
 			Judge:   judgeAheadStart,
 		},
