@@ -111,6 +111,9 @@ func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 				return claims.Entry{}, err
 			}
 		}
+		if err := d.settle(clusterName); err != nil {
+			return claims.Entry{}, err
+		}
 		return s.putCluster(d, found, layout)
 	})
 }

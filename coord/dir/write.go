@@ -169,7 +169,7 @@ func (d *directory) mkdir(name string) error {
 	if err != nil {
 		return d.failed(name, err)
 	}
-	return d.settle(name)
+	return nil
 }
 
 // spareBytes is the size of a spare file: a record or a history fits.
