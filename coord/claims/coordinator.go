@@ -42,9 +42,6 @@ type Config struct {
 	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
 	// All coordinators of one tree agree on it.
 	StartOffset bool
-	// History is how many entries are kept for each worker ID, 1 or more;
-	// DefaultHistory if 0.
-	History int
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
@@ -54,9 +51,8 @@ type Config struct {
 	Log hclog.Logger
 }
 
-// DefaultHistory is how many entries are kept for each worker ID when Config does
-// not say. An entry takes about 250 bytes.
-const DefaultHistory = 16
+// mostHistory is how many entries are kept for each worker ID. An entry takes about 250 bytes.
+const mostHistory = 16
 
 // Coordinator implements coord.Coordinator and coord.Operator. Make it with New.
 //
@@ -82,9 +78,6 @@ var (
 // New returns a coordinator on the store, which is closed with it. Nothing is sent
 // yet. It returns an error for a configuration that is impossible.
 func New(store Store, config Config) (*Coordinator, error) {
-	if config.History == 0 {
-		config.History = DefaultHistory
-	}
 	if config.Clock == nil {
 		config.Clock = clockguard.System{}
 	}
@@ -94,16 +87,13 @@ func New(store Store, config Config) (*Coordinator, error) {
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
 	}
-	switch {
-	case !ValidToken(config.Identity.Incarnation):
+	if !ValidToken(config.Identity.Incarnation) {
 		return nil, fmt.Errorf("%s: the incarnation %q is not 1 to 64 letters and digits; draw a random one at every start", store.Name(), config.Identity.Incarnation)
-	case config.History < 0:
-		return nil, fmt.Errorf("%s: a history of %d entries cannot be kept; use 1 or more", store.Name(), config.History)
 	}
 	return &Coordinator{
 		store:        store,
 		identity:     config.Identity,
-		historyBound: config.History,
+		historyBound: mostHistory,
 		clock:        config.Clock,
 		random:       random{config.Random},
 		log:          config.Log,

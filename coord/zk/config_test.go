@@ -27,8 +27,7 @@ func TestImpossibleConfigurations(t *testing.T) {
 		"positive":      {zk.Servers{Addresses: some}, zk.Config{Identity: id, TryTimeout: -1}},
 		"incarnation":   {zk.Servers{Addresses: some}, zk.Config{}},
 		"not 1 to 64":   {zk.Servers{Addresses: some}, zk.Config{Identity: coord.Identity{Incarnation: "a-b"}}},
-		"1 or more":     {zk.Servers{Addresses: some}, zk.Config{Identity: id, History: -1}},
-		"127.0.0.1:1)":  {zk.Servers{Addresses: some}, zk.Config{Identity: id, History: -1}},
+		"127.0.0.1:1)":  {zk.Servers{Addresses: some}, zk.Config{Identity: coord.Identity{Incarnation: "a-b"}}},
 	} {
 		if _, err := zk.Dial(c.servers, c.config); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v; want an error with %q", err, want)

@@ -63,9 +63,6 @@ type Config struct {
 	TryTimeout time.Duration
 	// Identity names this daemon.
 	Identity coord.Identity
-	// History is how many entries are kept for each worker ID;
-	// claims.DefaultHistory if 0.
-	History int
 	// Clock tells since when a claim is held, for people to read; clockguard.System
 	// if nil.
 	Clock clockguard.Clock
@@ -86,7 +83,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := claims.New(s, claims.Config{Identity: config.Identity, History: config.History, Clock: config.Clock, Log: config.Log})
+	c, err := claims.New(s, claims.Config{Identity: config.Identity, Clock: config.Clock, Log: config.Log})
 	if err != nil {
 		return nil, err
 	}
