@@ -22,7 +22,7 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 		Description: "A directory that was copied, or restored from a backup, does not know what was granted since, and is refused. This command gives\n" +
 			"its cluster another UUID and raises the ceilings of all worker IDs, as `marks raise` does: no daemon issues IDs until then.\n" +
 			"Only one of a directory and its copies may be used on a host. Nothing is refused if this is run again.\n" +
-			"Afterwards, start each daemon that has a journal of the old cluster with --accept-cluster and the new UUID.\n" +
+			"Afterwards, start the daemons.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(), raisingFlags(&by, &furthest)...),
 		Action: func(c *urfave.Context) error {
@@ -66,7 +66,6 @@ func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Du
 		return fmt.Errorf("%w; %s", err, again)
 	}
 	from := r.cluster.Layout.StartOf(r.to + 1)
-	_, err = fmt.Fprintf(c.App.Writer, "\nadopted: %s holds cluster %s now\nIDs are issued from %s on\n"+
-		"next: start its daemons with --accept-cluster %[2]s, once\n", v.where, uuid, cluster.Time(from))
+	_, err = fmt.Fprintf(c.App.Writer, "\nadopted: %s holds cluster %s now\nIDs are issued from %s on\nnext: start its daemons\n", v.where, uuid, cluster.Time(from))
 	return err
 }

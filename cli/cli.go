@@ -20,7 +20,7 @@ import (
 const (
 	ExitOK       = 0
 	ExitFailed   = 1 // the command was understood but did not succeed
-	ExitUsage    = 2 // wrong arguments, flags, variables or configuration
+	ExitUsage    = 2 // wrong arguments, flags, variables or configuration; daemon: its cluster is gone, or another one
 	ExitNotReady = 3 // status, health, next: the daemon answers, but cannot issue IDs now
 	ExitUnknown  = 4 // explain: all IDs were decoded, but no holder is known for some of them
 	ExitNoDaemon = 5 // no daemon listens on the socket

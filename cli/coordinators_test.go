@@ -47,7 +47,7 @@ func join(t *testing.T, url, host string) *member {
 	m := &member{identity: coord.Identity{Host: host, PID: 1000 + len(host), Incarnation: fmt.Sprintf("I%016x", rand.Uint64()), Version: "v-of-" + host}}
 	m.Coordinator = must.Get(connect.Open(t.Context(), connect.Config{URL: url, Identity: m.identity}))(t)
 	t.Cleanup(func() { _ = m.Close() })
-	must.Get(m.Join(t.Context(), coord.Layout{Text: narrow + ";datacenter=5", Workers: 4, Window: 600_000}))(t)
+	coordtest.Join(t, m.Coordinator, coord.Layout{Text: narrow + ";datacenter=5", Workers: 4, Window: 600_000})
 	return m
 }
 

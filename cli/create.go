@@ -108,12 +108,13 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 	wanted.Floor = layout.TickAt(now.Add(max(begin, f.begin)).UnixNano())
 	if f.above != 0 {
 		parts, err := layout.Decompose(f.above)
-		if err == nil && parts.Tick > wanted.Floor {
-			err = fmt.Errorf("the time of %d is %s, after the cluster's begin: is it an ID of the layout %s?", f.above, cluster.Time(parts.Time), layout)
+		if err == nil && parts.Time.Sub(now) > cluster.Furthest {
+			err = fmt.Errorf("the time of %d is %s, more than %v from now: is it an ID of the layout %s?", f.above, cluster.Time(parts.Time), cluster.Furthest, layout)
 		}
 		if err != nil {
 			return coord.NewCluster{}, usagef("--above-id: %w", err)
 		}
+		wanted.Floor = max(wanted.Floor, parts.Tick)
 	}
 	if wanted.Floor >= layout.MaxTick() {
 		return coord.NewCluster{}, usagef("--layout: its time ends before the cluster would begin")
@@ -135,12 +136,11 @@ func (f *creating) create(c *urfave.Context, v *inspection, wanted coord.NewClus
 		return err
 	}
 	if !found.Made {
-		given := coord.Layout{Text: found.Layout, Workers: wanted.Workers, Range: wanted.Range}
-		if c.IsSet(layoutName) || c.IsSet("datacenter") {
-			given.Text = wanted.Text
+		if (c.IsSet(layoutName) || c.IsSet("datacenter")) && wanted.Text != found.Layout {
+			return fmt.Errorf("there is a cluster already, and nothing was changed: its layout is %q, and the one given is %q", found.Layout, wanted.Text)
 		}
-		if err := given.Fits(found.Inspected); err != nil {
-			return fmt.Errorf("nothing was changed: %w", err)
+		if ours := wanted.Range.Of(wanted.Workers); wanted.Range.Count != 0 && ours != found.Range.Of(wanted.Workers) {
+			return fmt.Errorf("there is a cluster already, and nothing was changed: it assigns the worker IDs %v, and not %v", found.Range.Of(wanted.Workers), ours)
 		}
 	}
 	what := "created: cluster %s is at %s\n"

@@ -9,6 +9,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/systemd"
 )
@@ -80,6 +81,9 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			}
 			config.Successor = successor(config.Service, os.Args)
 			err = serve(c.Context, config)
+			if errors.Is(err, coord.ErrOtherCluster) {
+				err = &usageError{err} // to start it again is a person's decision
+			}
 			return log.close(errors.Join(err, config.Service.Close()))
 		},
 	}, &s.daemon.IDs.Tenants)

@@ -63,8 +63,8 @@ var others = map[string]string{
 	"listen": "127.0.0.1:2", "password-file": "/other/listen-password",
 	"coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-user": "u", "coord-password-file": "/other/password",
-	"takeover": "true", "takeover-stay": "true", "require-coord": "true", "accept-cluster": "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10",
-	"layout": "twitter", "datacenter": "3", "lanes": "4", "worker-range": "0-15", "above-id": "90071992547409910", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
+	"takeover": "true", "takeover-stay": "true", "require-coord": "true",
+	"layout": "twitter", "datacenter": "3", "lanes": "4", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
 	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
@@ -283,7 +283,6 @@ func TestWrongSettings(t *testing.T) {
 		{"a directory in a pod", "", []string{"--require-coord", "--coord", "dir:"}, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"no coordinator in a pod", "require-coord: true\n", nil, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"a directory's TLS", "", []string{"--coord-ca", "/c"}, "--coord-ca: a directory speaks to nobody"},
-		{"no cluster's UUID", "", []string{"--accept-cluster", "all"}, `--accept-cluster: "all" is not a cluster's UUID`},
 		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},
 		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},
 		{"an unknown level", "", []string{"--log-level", "inof"}, `there is no level "inof"`},

@@ -29,9 +29,9 @@ import (
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
 // to an earlier state, its calls answer *RestoredError from then on, except for Look.
 type Coordinator interface {
-	// Join makes the cluster's cluster record if there is none and compares it
-	// otherwise, as Layout.Fits does. Join is called before
-	// any other method; those answer ErrNotJoined until it has succeeded.
+	// Join compares the layout with the cluster's, as Layout.Fits does. Where no cluster is, it makes
+	// none and answers ErrNoCluster; a directory of one host makes its own. Join is called before any
+	// other method; those answer ErrNotJoined until it has succeeded.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
 
 	// Look reads the cluster record again, and nothing else. It answers also where no
@@ -147,12 +147,6 @@ type Layout struct {
 	Window generator.Tick
 	// Now is the tick of the clock, at which a directory's cluster begins.
 	Now generator.Tick
-	// Range are the worker IDs that a cluster which Join makes assigns, and that one which is
-	// there has to assign; the zero value: all in the first case, and any in the second.
-	Range WorkerRange
-	// Above is the tick that no worker ID of a cluster which Join makes is issued from at or
-	// below. One which is there has to have been made with it, or a later one. 0: there is none.
-	Above generator.Tick
 }
 
 // MaxWorkers is the largest number of worker IDs that a coordinator assigns: 22

@@ -54,8 +54,8 @@ func (e *ClusterError) Error() string {
 		found = "no cluster"
 	}
 	return fmt.Sprintf("the coordinator was wiped or replaced: this daemon joined cluster %s and finds %s; "+
-		"IDs of a new cluster may equal those of the old one, so this daemon stops; "+
-		"correct --coord, or start it with --accept-cluster and the new UUID to join that cluster knowingly", e.Ours, found)
+		"IDs of the one may equal those of the other, so this daemon stops; "+
+		"correct --coord; or start the daemon again, which then joins the cluster that `flakeward cluster create` has made", e.Ours, found)
 }
 
 // Is makes errors.Is find ErrOtherCluster.
@@ -97,6 +97,3 @@ func (e *LayoutError) Error() string {
 	return fmt.Sprintf("the cluster's layout is %q but this daemon's is %q; "+
 		"start it with the cluster's layout, or give it another coordinator prefix, or another directory", e.Cluster, e.Ours)
 }
-
-// Is makes errors.Is find ErrUnfit.
-func (e *LayoutError) Is(target error) bool { return target == ErrUnfit }

@@ -108,8 +108,8 @@ func (e *NarrowError) Error() string {
 		e.Cluster, e.Wanted)
 }
 
-// ErrNoCluster means that no daemon has made a cluster there yet.
-var ErrNoCluster = errors.New("there is no cluster: no daemon has joined here yet")
+// ErrNoCluster means that nobody has made a cluster there.
+var ErrNoCluster = errors.New("there is no cluster; `flakeward cluster create` makes one")
 
 // ErrExport means that bytes are no whole export of a cluster.
 var ErrExport = errors.New("this is no whole export of a cluster")

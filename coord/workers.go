@@ -1,12 +1,9 @@
 package coord
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/flakeward/flakeward/generator"
 )
 
 // WorkerRange is a range of worker IDs: Count of them, from First on. The zero value stands for all
@@ -65,50 +62,10 @@ func (r WorkerRange) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last())
 }
 
-// Fits returns why a daemon with this layout may not join a cluster: *LayoutError, *RangeError or
-// *AboveError. All of them are ErrUnfit.
+// Fits returns why a daemon with this layout may not join a cluster: a *LayoutError.
 func (l Layout) Fits(cluster Inspected) error {
 	if cluster.Layout != l.Text {
 		return &LayoutError{Ours: l.Text, Cluster: cluster.Layout}
 	}
-	if ours, theirs := l.Range.Of(l.Workers), cluster.Range.Of(l.Workers); l.Range.Count != 0 && ours != theirs {
-		return &RangeError{Ours: ours, Cluster: theirs}
-	}
-	if l.Above > cluster.Above {
-		return &AboveError{Ours: l.Above, Cluster: cluster.Above}
-	}
 	return nil
 }
-
-// ErrUnfit means that the cluster was made with other settings than the daemon's, so the daemon does
-// not start: a *LayoutError, *RangeError or *AboveError.
-var ErrUnfit = errors.New("the daemon's settings do not fit the cluster")
-
-// RangeError means that the cluster assigns other worker IDs than the daemon was told it does.
-type RangeError struct {
-	Ours    WorkerRange
-	Cluster WorkerRange
-}
-
-func (e *RangeError) Error() string {
-	return fmt.Sprintf("the cluster assigns the worker IDs %v but this daemon's --worker-range is %v; "+
-		"if the cluster was widened, take the setting out; otherwise the cluster was made without it, and may issue the IDs of another generator: "+
-		"give the daemons a coordinator prefix where no cluster is, and new state directories", e.Cluster, e.Ours)
-}
-
-// Is makes errors.Is find ErrUnfit.
-func (e *RangeError) Is(target error) bool { return target == ErrUnfit }
-
-// AboveError means that the cluster's first IDs may be lower than the daemon was told they are.
-type AboveError struct {
-	Ours    generator.Tick
-	Cluster generator.Tick
-}
-
-func (e *AboveError) Error() string {
-	return fmt.Sprintf("the cluster was made to issue IDs above tick %d but this daemon's --above-id is of tick %d; "+
-		"take the setting out, or give the daemons a coordinator prefix where no cluster is, and new state directories", e.Cluster, e.Ours)
-}
-
-// Is makes errors.Is find ErrUnfit.
-func (e *AboveError) Is(target error) bool { return target == ErrUnfit }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/certtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -62,6 +63,7 @@ func TestWrongPasswordIsMended(t *testing.T) {
 		done()
 	}
 	must.Get(etcd.Client().UserChangePassword(t.Context(), "u", "geheim"))(t)
+	daemontest.Create(t, config)
 	r.UntilReady()
 	told := 0
 	for line := range strings.Lines(r.log.String()) {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/tcp"
 	"github.com/flakeward/flakeward/generator"
@@ -55,10 +55,6 @@ func (c Config) checkTime() error {
 // which a start would wait. The configuration has been validated.
 func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	coordinator := c.coordinator()
-	journals, err := journal.Look(c.StateDir)
-	if err != nil {
-		return "", err
-	}
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {
 		return "", err
@@ -74,14 +70,15 @@ func (c Config) CheckCoordinator(ctx context.Context) (string, error) {
 	defer o.Close() // nothing was written
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	uuid, err := lifecycle.Candidate{
-		Layout: c.joins(layout), Coord: coordinator.Text, Accept: c.acceptCluster(), Journals: journals,
-	}.Check(ctx, o)
+	found, err := o.Inspect(ctx)
+	if err == nil {
+		err = c.joins(layout).Fits(found)
+	}
 	switch {
+	case errors.Is(err, coord.ErrNoCluster) && coordinator.Local:
+		return fmt.Sprintf("the coordinator %s holds no cluster yet: the daemon would make it", coordinator.Text), nil
 	case err != nil:
 		return "", fmt.Errorf("coordinator %q: %w", coordinator.Text, err)
-	case uuid == "":
-		return fmt.Sprintf("the coordinator %s holds no cluster yet: the daemon would make it", coordinator.Text), nil
 	}
-	return fmt.Sprintf("the coordinator %s holds cluster %s", coordinator.Text, uuid), nil
+	return fmt.Sprintf("the coordinator %s holds cluster %s", coordinator.Text, found.UUID), nil
 }

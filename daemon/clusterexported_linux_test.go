@@ -234,7 +234,7 @@ func TestTwoClustersAreJoined(t *testing.T) {
 				configs = append(configs, c)
 			}
 			stays, goes := operator(t, e.URL("a")), operator(t, e.URL("b"))
-			found := must.Get(stays.Inspect(t.Context()))(t)
+			must.Get(stays.Inspect(t.Context()))(t)
 			if !datacenters {
 				must.Get(goes.Inspect(t.Context()))(t)
 				marks, err := goes.Marks(t.Context())
@@ -244,7 +244,7 @@ func TestTwoClustersAreJoined(t *testing.T) {
 				must.Get(stays.Raise(t.Context(), marks[0].Ceiling))(t)
 			}
 			over := configs[1]
-			over.Cluster.Coord, over.Cluster.AcceptCluster, over.IDs.Datacenter = e.URL("a"), found.UUID, configs[0].IDs.Datacenter
+			over.Cluster.Coord, over.IDs.Datacenter = e.URL("a"), configs[0].IDs.Datacenter
 			for _, c := range []daemon.Config{configs[0], over} {
 				a := dial(t, start(t, c).config)
 				for range 1000 {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -96,25 +95,14 @@ type Cluster struct {
 
 	// Adopt takes a directory that was copied or restored; it is for an operator's command alone.
 	Adopt bool
-
-	// AcceptCluster is the UUID of the one cluster that may be joined although the journal is of
-	// another one, which is left for good then; empty: none. It changes nothing for a journal of
-	// the same cluster, or without a journal.
-	AcceptCluster string
 }
 
 // IDs is what the IDs look like.
 type IDs struct {
 	Layout     string
 	Datacenter uint64
-	Lanes      int // how many worker IDs are held and issued from, 1 to journal.MaxLanes
-	// WorkerRange is LOW-HIGH: the worker IDs that the cluster assigns, which is so made or has to be.
-	// Empty: all of the layout if the cluster is made, and whichever it assigns otherwise.
-	WorkerRange string
-	// AboveID is an ID that the cluster issues nothing below, nor in its tick: an ID of the layout.
-	// 0: there is none.
-	AboveID uint64
-	Tenants map[string]uint64 // the numbers of those that have names, for the layout's tenant field
+	Lanes      int               // how many worker IDs are held and issued from, 1 to journal.MaxLanes
+	Tenants    map[string]uint64 // the numbers of those that have names, for the layout's tenant field
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
 	Form          string // of the IDs on a connection that asks for none: a name of package form
@@ -204,9 +192,6 @@ func (c Config) Validate() error {
 	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
 		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
 	}
-	if _, err := uuid.Parse(c.Cluster.AcceptCluster); err != nil && c.Cluster.AcceptCluster != "" {
-		bad("accept-cluster", "%q is not a cluster's UUID: take the one that the refused start names", c.Cluster.AcceptCluster)
-	}
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {
 		bad("layout", "%v", err)
@@ -223,7 +208,6 @@ func (c Config) Validate() error {
 	case c.IDs.Lanes > workers:
 		bad("lanes", "%d are more than the %d worker IDs of the layout: take fewer, or a layout with more worker bits", c.IDs.Lanes, workers)
 	}
-	c.IDs.validateCluster(layout, bad)
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}
@@ -363,12 +347,4 @@ func (c Config) timing(layout *generator.Layout) grant.Timing {
 func (c Config) coordinator() connect.Description {
 	d, _ := connect.Describe(c.Cluster.URL())
 	return d
-}
-
-// acceptCluster is AcceptCluster as clusters write their UUIDs.
-func (c Config) acceptCluster() string {
-	if id, err := uuid.Parse(c.Cluster.AcceptCluster); err == nil {
-		return id.String()
-	}
-	return ""
 }

@@ -329,7 +329,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	} else {
 		// The caller has the error, and says it once.
 		var line []any
-		if foreign := (*grant.ForeignError)(nil); errors.Is(err, coord.ErrOtherCluster) || errors.As(err, &foreign) {
+		if errors.Is(err, coord.ErrOtherCluster) {
 			line = []any{"code", condition.OtherCluster, "do", condition.OtherCluster.Do()}
 		}
 		d.log.Error("stopping because of an error, which is logged last: answering accepted requests", line...)

@@ -12,6 +12,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
@@ -219,6 +220,7 @@ func TestCoordinatorUnreachable(t *testing.T) {
 		t.Errorf("INFO says %s, in cluster %q", info["state"], info["cluster_id"])
 	}
 	etcd.Start(0)
+	daemontest.Create(t, c)
 	r.UntilReady()
 	r.next()
 }
@@ -305,7 +307,6 @@ func TestValidate(t *testing.T) {
 		{"state-dir", func(c *daemon.Config) { c.StateDir = "" }},
 		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
-		{"accept-cluster", func(c *daemon.Config) { c.Cluster.AcceptCluster = "yes" }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
 		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},
 		{"lanes", func(c *daemon.Config) { c.IDs.Lanes = 0 }},

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/google/uuid"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
@@ -18,17 +17,16 @@ import (
 	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
-	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/condition"
-	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/lifecycle"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// A coordinator that was wiped is another cluster. The daemon says so and ends; a new start
-// refuses, until it is told to go over. Then it never issues twice what it has issued, with ticks
-// so long that the old and the new lane would meet in one.
+// A coordinator that was wiped holds no cluster. The daemon says so and ends; a new start waits, and
+// says what makes one. In the cluster that was made it issues nothing that it has issued before, with
+// ticks so long that the old and the new lane would meet in one.
 func TestWipedCoordinator(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
@@ -37,20 +35,7 @@ func TestWipedCoordinator(t *testing.T) {
 	c.IDs.Layout = "uidgenerator;epoch=2026-01-01"
 	c.Grant.Publish = 100 * time.Millisecond
 	r := start(t, c)
-	seen := map[int64]bool{}
-	issue := func(r *running) {
-		ids, err := r.client.Do(t.Context(), "NEXT", 100).Int64Slice()
-		if err != nil {
-			return // the daemon has stopped, or is about to
-		}
-		for _, id := range ids {
-			if seen[id] {
-				t.Fatalf("ID %d twice", id)
-			}
-			seen[id] = true
-		}
-	}
-	issue(r)
+	last := r.next()
 	id := r.info()["cluster_id"]
 	hangUp := holdOn(r)
 	etcd.Wipe("")
@@ -66,38 +51,27 @@ func TestWipedCoordinator(t *testing.T) {
 	}
 	r.saysWhyItEnded()
 
-	refused := launch(t, c)
-	var foreign *grant.ForeignError
-	if err := refused.End(); !errors.As(err, &foreign) || foreign.Journal != id {
-		t.Fatalf("the next start ended with %v, want that its journal is of cluster %s", err, id)
+	again := launch(t, c)
+	again.untilServed()
+	again.tells("no-cluster", condition.NoCluster.Do(), true)
+	if found := must.Get(etcd.Client().Get(t.Context(), "/test", clientv3.WithPrefix(), clientv3.WithCountOnly()))(t); found.Count > 0 {
+		t.Errorf("the daemon made %d keys", found.Count)
 	}
-	for _, text := range []string{id, foreign.Found, etcd.Endpoint(0), "--accept-cluster " + foreign.Found, "--coord", "--state-dir"} {
-		if !strings.Contains(foreign.Error(), text) {
-			t.Errorf("%q does not say %s", foreign, text)
-		}
+	made := daemontest.Create(t, c, func(n *coord.NewCluster) {
+		layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
+		n.Floor = must.Get(layout.Decompose(last))(t).Tick // and no later: the test does not wait
+	})
+	again.UntilReady()
+	if got := again.info()["cluster_id"]; got != made.UUID || got == id {
+		t.Errorf("joined cluster %s, want %s", got, made.UUID)
 	}
-	third := c
-	third.Cluster.AcceptCluster = uuid.NewString()
-	if err := launch(t, third).End(); err == nil || !strings.Contains(err.Error(), third.Cluster.AcceptCluster) || !strings.Contains(err.Error(), foreign.Found) {
-		t.Errorf("accepting a third cluster ended with %v", err)
-	}
-
-	c.Cluster.AcceptCluster = strings.ToUpper(foreign.Found) // as somebody may type it
-	again := start(t, c)
-	if got := again.info()["cluster_id"]; got != foreign.Found {
-		t.Errorf("joined cluster %s, accepted %s", got, foreign.Found)
-	}
-	if log := again.log.String(); !strings.Contains(log, id) || !strings.Contains(log, foreign.Found) {
-		t.Errorf("the log does not name both clusters:\n%s", log)
-	}
-	before := len(seen)
-	issue(again)
-	if len(seen) == before {
-		t.Error("nothing is issued in the new cluster")
+	if next := again.next(); next <= last {
+		t.Errorf("ID %d after %d", next, last)
 	}
 	again.Stop()
-	c.Cluster.AcceptCluster = "" // the journal is of the new cluster now
-	issue(start(t, c))
+	if got := start(t, c).info()["cluster_id"]; got != made.UUID {
+		t.Errorf("the next start joined cluster %s, want %s", got, made.UUID)
+	}
 }
 
 // saysWhyItEnded wants the log of a daemon that has ended by itself to have the code and what to do, and
@@ -173,76 +147,5 @@ func TestRestoredCoordinator(t *testing.T) {
 	}
 	if got := r.info()["state"]; got != "ready" {
 		t.Errorf("INFO says %s", got)
-	}
-}
-
-// A start under a wrong prefix is refused and leaves no cluster there; one that leaves a
-// directory makes the first cluster of a new coordinator.
-func TestWrongPrefixMakesNoCluster(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.URL("right")
-	r := start(t, c)
-	cluster := r.info()["cluster_id"]
-	r.Stop()
-
-	keys := func(prefix string) int64 {
-		found := must.Get(etcd.Client().Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithCountOnly()))(t)
-		return found.Count
-	}
-	everywhere := keys("")
-	wrong := c
-	for _, url := range []string{etcd.URL("wrong"), "dir:"} {
-		wrong.Cluster.Coord = url
-		err := launch(t, wrong).End()
-		var none *lifecycle.NoClusterError
-		if !errors.As(err, &none) || none.Journal != cluster || none.Coord != url || none.Joined != c.Cluster.Coord {
-			t.Errorf("under %s the daemon ended with %v", url, err)
-		}
-		// A journal that nothing is started from, for its worker ID or its mark, is of that cluster
-		// all the same.
-		for what, change := range map[string]func(*daemon.Config){
-			"a range without its worker ID": func(c *daemon.Config) { c.IDs.WorkerRange = "512-1023" },
-			"an ID above its mark":          func(c *daemon.Config) { c.IDs.AboveID = 1 << 62 },
-		} {
-			unused := wrong
-			change(&unused)
-			if err := launch(t, unused).End(); !errors.As(err, &none) || none.Journal != cluster {
-				t.Errorf("under %s with %s the daemon ended with %v", url, what, err)
-			}
-		}
-	}
-	if now := keys(""); now != everywhere {
-		t.Errorf("the coordinator has %d keys, and had %d before", now, everywhere)
-	}
-
-	// The same cluster by another way of writing it is the right one.
-	again := c
-	again.Cluster.Coord = strings.Replace(c.Cluster.Coord, "127.0.0.1", "localhost", 1)
-	if again.Cluster.Coord == c.Cluster.Coord {
-		t.Fatalf("%s has no other way of writing", c.Cluster.Coord)
-	}
-	right := start(t, again)
-	if got := right.info()["cluster_id"]; got != cluster {
-		t.Errorf("joined cluster %s, want %s", got, cluster)
-	}
-	right.Stop()
-
-	// Who says so leaves the cluster for a new one there.
-	wrong.Cluster.Coord, wrong.Cluster.AcceptCluster = etcd.URL("wrong"), cluster
-	var foreign *grant.ForeignError
-	if err := launch(t, wrong).End(); !errors.As(err, &foreign) || foreign.Found == cluster {
-		t.Fatalf("with --accept-cluster the daemon ended with %v", err)
-	}
-	wrong.Cluster.AcceptCluster = foreign.Found
-	if got := start(t, wrong).info()["cluster_id"]; got != foreign.Found {
-		t.Errorf("joined cluster %s, want %s", got, foreign.Found)
-	}
-
-	alone := config(dir(t))
-	start(t, alone).Stop()
-	alone.Cluster.Coord = etcd.URL("first")
-	if err := launch(t, alone).End(); !errors.As(err, &foreign) {
-		t.Errorf("the daemon that leaves its directory ended with %v", err)
 	}
 }

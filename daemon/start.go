@@ -36,7 +36,6 @@ func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 	if err := d.makeHolders(d.dir); err != nil {
 		return nil, err
 	}
-	joins := d.config.joins(d.layout)
 	d.lifecycle = &lifecycle.Lifecycle{
 		Layout:  d.layout,
 		Clock:   d.clock,
@@ -47,9 +46,6 @@ func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 		Joined:  d.joined,
 		Machine: d.machine.generation,
 		Alone:   d.config.coordinator().InStateDir,
-		Range:   joins.Range,
-		Above:   joins.Above,
-		Accepts: d.config.acceptCluster() != "",
 		Idle:    debug.FreeOSMemory, // what the start and the last requests took
 		Status:  d.config.Service.Status,
 		Events:  d.events,
@@ -86,7 +82,6 @@ func (d *Daemon) makeHolders(dir *journal.Dir) error {
 			Datacenter: c.IDs.Datacenter,
 			FromZero:   d.config.IDs.SequenceStart == StartZero,
 			Coord:      c.coordinator().Text,
-			Accept:     c.acceptCluster(),
 			Timing:     c.timing(d.layout),
 			FirstWait:  l.first,
 			Clock:      d.clock,

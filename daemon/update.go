@@ -111,7 +111,7 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 			err = n.joins.Fits(found)
 		}
 	}
-	if final(err) || errors.Is(err, coord.ErrUnfit) || errors.Is(err, coord.ErrNoCluster) || errors.As(err, &unserved) {
+	if final(err) || errors.As(err, new(*coord.LayoutError)) || errors.Is(err, coord.ErrNoCluster) || errors.As(err, &unserved) {
 		return c, "", err
 	}
 	if err != nil {

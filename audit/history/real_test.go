@@ -191,7 +191,7 @@ func (w *recorder) open() coord.Coordinator {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = c.Close() })
-	if _, err := c.Join(w.t.Context(), coord.Layout{Text: "layout", Workers: 1024}); err != nil {
+	if _, err := coordtest.CreateAndJoin(w.t.Context(), c, coord.Layout{Text: "layout", Workers: 1024}); err != nil {
 		w.t.Fatal(err)
 	}
 	return c

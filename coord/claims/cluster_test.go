@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -19,7 +20,7 @@ type scripted struct {
 
 func (s *scripted) Name() string                                { return "scripted" }
 func (s *scripted) Path(what string) string                     { return what }
-func (s *scripted) Join(context.Context, []byte) (Entry, error) { return s.look, nil }
+func (s *scripted) Make(context.Context, []byte) (Entry, error) { return s.look, nil }
 func (s *scripted) List(context.Context, Entry) (Tree, error)   { return Tree{}, nil }
 
 func (s *scripted) Look(context.Context) (Entry, error) {
@@ -44,7 +45,7 @@ func newScripted(t *testing.T) (*scripted, *Coordinator) {
 	t.Helper()
 	s := &scripted{look: epoch(1, "")}
 	c := must.Get(New(s, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
-	must.Get(c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8}))(t)
+	coordtest.Join(t, c, coord.Layout{Text: "l", Workers: 8})
 	return s, c
 }
 

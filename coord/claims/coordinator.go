@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -113,15 +112,8 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if want.Text == "" {
 		return coord.Cluster{}, fmt.Errorf("%s: the layout's text is empty; give the canonical layout and the datacenter", c.store.Name())
 	}
-	if want.Above < 0 {
-		return coord.Cluster{}, fmt.Errorf("%s: IDs above tick %d; use 0 or more", c.store.Name(), want.Above)
-	}
-	ids, err := want.Range.Within(want.Workers)
-	if err != nil {
-		return coord.Cluster{}, fmt.Errorf("%s: %w", c.store.Name(), err)
-	}
 	was := c.cluster.known()
-	stored, err := c.lookOrMake(ctx, want, ids)
+	stored, err := c.look(ctx)
 	if err != nil {
 		return coord.Cluster{}, err
 	}
@@ -177,27 +169,21 @@ func (c *Coordinator) Look(ctx context.Context) (coord.Cluster, error) {
 	return c.Known(), nil
 }
 
-// lookOrMake returns the cluster record. It makes one only if no cluster has been
-// joined before: one that was may not be made anew.
-func (c *Coordinator) lookOrMake(ctx context.Context, want coord.Layout, ids coord.WorkerRange) (Entry, error) {
+// look returns the cluster record. Where none is, that of a cluster which was joined is gone.
+func (c *Coordinator) look(ctx context.Context) (Entry, error) {
 	_, err := c.cluster.ready()
-	switch {
-	case err == nil:
-		stored, err := c.store.Look(ctx)
-		if err == nil && stored.Version == 0 {
-			err = c.cluster.replaced("")
-		}
-		return stored, err
-	case !errors.Is(err, coord.ErrNotJoined):
+	joined := err == nil
+	if err != nil && !errors.Is(err, coord.ErrNotJoined) {
 		return Entry{}, err
 	}
-	id, err := uuid.NewRandomFromReader(c.random.from)
-	if err != nil {
-		return Entry{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
+	stored, err := c.store.Look(ctx)
+	switch {
+	case err != nil || stored.Version != 0:
+		return stored, err
+	case joined:
+		return Entry{}, c.cluster.replaced("")
 	}
-	return c.store.Join(ctx, encode(layout{
-		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Numbered: ids, Above: want.Above,
-	}))
+	return Entry{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
 }
 
 // Close implements coord.Coordinator. If the session cannot be ended soon, the

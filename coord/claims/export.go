@@ -142,7 +142,7 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	// The identity makes it another cluster record than each one before: a late write of a daemon
 	// that knows an earlier one, in a tree that was here, does not fit.
 	l.Importing, l.Identity = e.Sum, c.random.token()
-	stored, err := c.store.Join(ctx, encode(l))
+	stored, err := c.store.Make(ctx, encode(l))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (c *Coordinator) Create(ctx context.Context, want coord.NewCluster) (coord.
 	if err != nil {
 		return coord.Created{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
-	stored, err := c.store.Join(ctx, encode(layout{
+	stored, err := c.store.Make(ctx, encode(layout{
 		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Numbered: ids, Floor: want.Floor,
 	}))
 	if err != nil {

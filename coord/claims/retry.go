@@ -34,5 +34,5 @@ func worthRetrying(err error) bool {
 	var unserved *coord.NotServedError
 	return !errors.Is(err, coord.ErrOtherCluster) && !errors.Is(err, ErrRefused) && !errors.Is(err, coord.ErrClosed) &&
 		!errors.Is(err, coord.ErrLogin) && !errors.Is(err, coord.ErrAccess) &&
-		!errors.Is(err, coord.ErrUnfit) && !errors.As(err, &restored) && !errors.As(err, &unserved)
+		!errors.As(err, new(*coord.LayoutError)) && !errors.As(err, &restored) && !errors.As(err, &unserved)
 }

@@ -14,7 +14,7 @@ import (
 // back-end.
 //
 // All methods are safe for concurrent use and return soon after their context ends.
-// The others are called only after Join or Look has returned an Entry; all of them
+// The others are called only after Make or Look has returned an Entry; all of them
 // answer coord.ErrClosed, wrapped, after Close or Detach. Errors name the servers, what was
 // asked of them, and what the reader can do; an error of a writing method leaves open
 // whether the write takes place, now or later. One that the servers refused, and will
@@ -38,9 +38,9 @@ type Store interface {
 	// away for that, it asks on another one, which is ended again.
 	LookAnew(ctx context.Context) (layout Entry, err error)
 
-	// Join stores the cluster record unless there is one, and returns the one that
+	// Make stores the cluster record unless there is one, and returns the one that
 	// is stored then.
-	Join(ctx context.Context, layout []byte) (stored Entry, err error)
+	Make(ctx context.Context, layout []byte) (stored Entry, err error)
 
 	// Replace stores a cluster record in the place of one, and returns it as stored.
 	Replace(ctx context.Context, layout Entry, value []byte) (stored Entry, err error)

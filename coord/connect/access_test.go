@@ -23,7 +23,7 @@ import (
 
 func joins(t *testing.T, c coord.Coordinator) error {
 	t.Helper()
-	_, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8})
+	_, err := coordtest.CreateAndJoin(t.Context(), c, coord.Layout{Text: "layout", Workers: 8})
 	return err
 }
 
@@ -103,7 +103,7 @@ func TestCertificatesAreOfKnownTime(t *testing.T) {
 		d, err := Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File}, Identity: identity, Clock: clocktest.NewManual(now.Add(c.ahead))})
 		must.Do(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		_, err = d.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+		_, err = coordtest.CreateAndJoin(ctx, d, coord.Layout{Text: "layout", Workers: 8})
 		cancel()
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: Join: %v; want %q", name, err, c.want)

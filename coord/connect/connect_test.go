@@ -141,7 +141,7 @@ func TestOpenInTheStateDirectory(t *testing.T) {
 	var floors []int64
 	for range 2 {
 		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: dir, Identity: identity}))(t)
-		cluster := must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 1024}))(t)
+		cluster := coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 1024})
 		if uuid == "" {
 			uuid = cluster.UUID
 		} else if uuid != cluster.UUID {
@@ -162,7 +162,7 @@ func TestDirectoriesSpread(t *testing.T) {
 	seen := map[int]bool{}
 	for range 4 {
 		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: t.TempDir(), Identity: identity}))(t)
-		must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}))(t)
+		coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
 		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker}))(t)
 		seen[claim.Worker()] = true
 		coordtest.Close(t, c)
@@ -181,7 +181,7 @@ func TestACopiedStateDirectoryAssignsAnew(t *testing.T) {
 		t.Helper()
 		c.Moved = moved
 		opened := must.Get(Open(t.Context(), c))(t)
-		must.Get(opened.Join(t.Context(), coord.Layout{Text: "layout", Workers: coord.MaxWorkers}))(t)
+		coordtest.Join(t, opened, coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
 		claim, err := coordtest.Claim(t.Context(), opened, coord.Request{Worker: coord.AnyWorker})
 		must.Do(t, errors.Join(err, opened.Close()))
 		return claim.Worker()
@@ -234,7 +234,7 @@ func TestUnreachable(t *testing.T) {
 				})
 				must.Do(t, err)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				_, err = c.Join(ctx, coord.Layout{Text: "layout", Workers: 8})
+				_, err = coordtest.CreateAndJoin(ctx, c, coord.Layout{Text: "layout", Workers: 8})
 				cancel()
 				if err == nil || !strings.Contains(err.Error(), address) {
 					t.Errorf("Join: %v; want an error that names %s", err, address)

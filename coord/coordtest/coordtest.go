@@ -9,11 +9,13 @@ package coordtest
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Harness is one fresh, empty tree of a back-end.
@@ -25,6 +27,8 @@ type Harness struct {
 	Revoke func(t testing.TB, c coord.Coordinator)
 	// Halt makes the servers stop answering for good. Nil if the back-end cannot.
 	Halt func(t testing.TB)
+	// Makes says that Join makes a cluster where none is.
+	Makes bool
 	// Wipe deletes the whole tree at once, as an operator may while daemons run.
 	// Nil if the back-end cannot.
 	Wipe func(t testing.TB)
@@ -49,7 +53,11 @@ func Run(t *testing.T, harness func(t *testing.T) Harness) {
 	for _, group := range [][]testCase{creating, joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, exporting, ranging, remembering} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
-				c.run(&kit{TB: t, Harness: harness(t), workers: 8})
+				k := &kit{TB: t, Harness: harness(t), workers: 8}
+				if wipe := k.Wipe; wipe != nil {
+					k.Wipe = func(t testing.TB) { wipe(t); k.made = false }
+				}
+				c.run(k)
 			})
 		}
 	}
@@ -67,7 +75,41 @@ type kit struct {
 	workers int
 	largest generator.Tick // Layout.Window of those who join
 	ids     coord.WorkerRange
-	above   generator.Tick
+	floor   generator.Tick // that the cluster is made with
+	made    bool           // there is a cluster
+}
+
+// make makes a cluster unless the kit has.
+func (k *kit) make() {
+	k.Helper()
+	if k.made {
+		return
+	}
+	_, err := k.Operator(k).Create(k.Context(), k.cluster())
+	if unserved := (*coord.NotServedError)(nil); err != nil && !errors.As(err, &unserved) {
+		k.Fatalf("Create: %v", err)
+	}
+	k.made = true
+}
+
+// cluster is what the kit's clusters are made with.
+func (k *kit) cluster() coord.NewCluster {
+	return coord.NewCluster{Text: text, Workers: k.workers, Window: k.largest, Range: k.ids, Floor: k.floor}
+}
+
+// Join joins a cluster, which it makes before unless there is one.
+func Join(t testing.TB, c coord.Coordinator, layout coord.Layout) coord.Cluster {
+	t.Helper()
+	return must.Get(CreateAndJoin(t.Context(), c, layout))(t)
+}
+
+// CreateAndJoin is Join for those who expect an error.
+func CreateAndJoin(ctx context.Context, c coord.Coordinator, layout coord.Layout) (coord.Cluster, error) {
+	_, err := c.(coord.Operator).Create(ctx, coord.NewCluster{Text: layout.Text, Workers: layout.Workers, Window: layout.Window})
+	if err != nil {
+		return coord.Cluster{}, err
+	}
+	return c.Join(ctx, layout)
 }
 
 // text is the layout of all cases. Coordinators do not read it.
@@ -89,9 +131,10 @@ func (k *kit) start(host string) *node {
 
 func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, host string) *node {
 	k.Helper()
+	k.make()
 	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test", Boot: "boot of " + host}}
 	n.Coordinator = open(k, n.identity)
-	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest, Range: k.ids, Above: k.above})
+	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest})
 	if err != nil {
 		k.Fatalf("Join: %v", err)
 	}

@@ -19,11 +19,6 @@ var creating = []testCase{
 	{"create: a late write of the tree that was wiped does not pass in the new one", createdAnew},
 }
 
-// cluster is what the kit's clusters are made with.
-func (k *kit) cluster() coord.NewCluster {
-	return coord.NewCluster{Text: text, Workers: k.workers, Window: k.largest, Range: k.ids}
-}
-
 func created(k *kit) {
 	o, want := k.Operator(k), k.cluster()
 	want.Window, want.Floor, want.Range = 600, 5000, upper
@@ -177,7 +172,6 @@ func createdAnew(k *kit) {
 		return
 	}
 	hold := func() (*node, coord.Claim) {
-		must.Get(k.Operator(k).Create(k.Context(), k.cluster()))(k)
 		n := k.start("a")
 		c := n.claim(wanting(1))
 		k.extend(c, coord.Progress{Ceiling: 700, Issued: 300, Mark: 400})

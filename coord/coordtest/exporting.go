@@ -33,6 +33,7 @@ func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator)
 		"Look":    func() error { _, err := n.Look(k.Context()); return err },
 		"Members": func() error { _, err := n.Members(k.Context()); return err },
 		"Join":    func() error { return stranger.join() },
+		"Create":  func() error { _, err := k.Operator(k).Create(k.Context(), k.cluster()); return err },
 		"Inspect": func() error { _, err := k.Operator(k).Inspect(k.Context()); return err },
 		"Marks":   func() error { _, err := o.Marks(k.Context()); return err },
 		"Raise":   func() error { _, err := o.Raise(k.Context(), 9000); return err },
@@ -76,7 +77,7 @@ func imported(k *kit) {
 	if k.Wipe == nil {
 		return
 	}
-	k.ids, k.largest, k.above = coord.WorkerRange{First: 1, Count: 6}, 600, 5
+	k.ids, k.largest, k.floor = coord.WorkerRange{First: 1, Count: 6}, 600, 5
 	n, c := k.held()
 	o := k.operator()
 	k.raise(o, 700)

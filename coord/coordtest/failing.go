@@ -149,6 +149,7 @@ func anyRequestJoin(k *kit) {
 	if k.Fault == nil {
 		return
 	}
+	k.make()
 	for _, landed := range []bool{false, true} {
 		n := &node{k: k, identity: coord.Identity{Host: "a", Incarnation: fmt.Sprintf("boot%v", landed)}}
 		n.Coordinator = k.Open(k, n.identity)

@@ -16,6 +16,7 @@ import (
 
 var joining = []testCase{
 	{"join: racing first boots agree on one cluster", racingBoots},
+	{"join: where no cluster is, nobody makes one", joinNothing},
 	{"join: another layout is refused and both are named", otherLayout},
 	{"join: comes before anything else", notJoined},
 	{"close: every later call says so", closed},
@@ -32,6 +33,7 @@ func racingBoots(k *kit) {
 	nodes := make([]*node, boots)
 	workers := make([]int, boots)
 	errs := make([]error, boots)
+	k.make()
 	for i := range nodes {
 		n := &node{k: k, identity: coord.Identity{Host: fmt.Sprintf("host%d", i), Incarnation: fmt.Sprintf("boot%d", i)}}
 		n.Coordinator = k.Open(k, n.identity)
@@ -67,6 +69,28 @@ func racingBoots(k *kit) {
 		if w != i {
 			k.Fatalf("worker IDs are not all different: %v", workers)
 		}
+	}
+}
+
+func joinNothing(k *kit) {
+	if k.Makes {
+		return
+	}
+	n := k.Open(k, coord.Identity{Host: "a", Incarnation: "a1"})
+	for range 2 {
+		if got, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: 600}); !errors.Is(err, coord.ErrNoCluster) {
+			k.Fatalf("Join: %+v, %v; want ErrNoCluster", got, err)
+		}
+		if _, err := Claim(k.Context(), n, anyone()); !errors.Is(err, coord.ErrNotJoined) {
+			k.Errorf("Claim: %v, want ErrNotJoined", err)
+		}
+		if _, err := k.Operator(k).Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) {
+			k.Fatalf("Inspect: %v, want ErrNoCluster", err)
+		}
+	}
+	k.make() // and then it joins
+	if got, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); err != nil || got.UUID != k.start("b").uuid {
+		k.Errorf("Join: %+v, %v", got, err)
 	}
 }
 

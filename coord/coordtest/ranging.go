@@ -11,24 +11,20 @@ import (
 
 var ranging = []testCase{
 	{"range: no claim names another worker ID", rangeKept},
-	{"range: a daemon that was told another one is refused", otherRange},
 	{"range: widened, live claims stay and what is added begins above", widened},
 	{"range: worker IDs are never taken away", narrowed},
 	{"range: a lost reply leaves a widening done or not", widenedInDoubt},
-	{"above: every worker ID begins there", beginsAbove},
 	{"above: a claim is not opened below what was said meanwhile", aboveMeanwhile},
 }
 
 // upper are the upper ones of the kit's eight worker IDs.
 var upper = coord.WorkerRange{First: 5, Count: 3}
 
-// ranged is a fresh cluster that assigns upper alone. Who joins later does not name the range.
+// ranged is a fresh cluster that assigns upper alone.
 func (k *kit) ranged() *node {
 	k.Helper()
 	k.ids = upper
-	n := k.start("first")
-	k.ids = coord.WorkerRange{}
-	return n
+	return k.start("first")
 }
 
 func rangeKept(k *kit) {
@@ -61,32 +57,6 @@ func rangeKept(k *kit) {
 	if c := k.start("late").claim(wanting(0)); c.Worker() != held[0].Worker() {
 		k.Errorf("worker ID %d, want %d, which is free", c.Worker(), held[0].Worker())
 	}
-}
-
-func otherRange(k *kit) {
-	all := coord.WorkerRange{Count: k.workers}
-	refused := func(ids, cluster coord.WorkerRange) {
-		k.Helper()
-		_, err := k.Open(k, coord.Identity{Incarnation: "b1"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Range: ids})
-		var differ *coord.RangeError
-		if !errors.As(err, &differ) || *differ != (coord.RangeError{Ours: ids, Cluster: cluster}) || !errors.Is(err, coord.ErrUnfit) {
-			k.Errorf("Join with the range %v: %v, want a RangeError with %v", ids, err, cluster)
-		}
-	}
-	first := k.ranged()
-	refused(all, upper)
-	refused(coord.WorkerRange{First: 4, Count: 4}, upper)
-	if _, err := k.Open(k, coord.Identity{Incarnation: "b2"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Range: coord.WorkerRange{First: 7, Count: 2}}); err == nil {
-		k.Error("Join with worker IDs that the layout does not have succeeded")
-	}
-	k.ids = upper
-	if n := k.start("b"); n.uuid != first.uuid {
-		k.Errorf("cluster %s, then %s", first.uuid, n.uuid)
-	}
-	k.widen(k.operator(), all, 0)
-	refused(upper, all)
-	k.ids = all
-	k.start("c")
 }
 
 func (k *kit) widen(o coord.Operator, to coord.WorkerRange, above generator.Tick) {
@@ -177,36 +147,6 @@ func widenedInDoubt(k *kit) {
 	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
 		k.widen(o, after.Range, after.Above)
 	})
-}
-
-func beginsAbove(k *kit) {
-	k.above = 700
-	n := k.start("a")
-	k.above = 0
-	held, added := n.claim(wanting(1)), k.start("b").claim(fresh())
-	for _, c := range []coord.Claim{held, added} {
-		if c.Floor() != 700 {
-			k.Errorf("worker ID %d above %d, want 700", c.Worker(), c.Floor())
-		}
-	}
-	r := wanting(3)
-	r.Latest = 699
-	r.Fresh = true
-	var ahead *coord.AheadError
-	if _, err := n.Claim(k.Context(), r); !errors.As(err, &ahead) || ahead.Lowest != 700 {
-		k.Errorf("a re-lease at tick 699: %v, want an AheadError of 700", err)
-	}
-	k.release(held, 0)
-	if got := k.floorOf(1); got != 700 {
-		k.Errorf("after a release floor %d, want 700", got)
-	}
-	for above, fits := range map[generator.Tick]bool{699: true, 700: true, 701: false} {
-		_, err := k.Open(k, coord.Identity{Incarnation: "c"}).Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Above: above})
-		var differ *coord.AboveError
-		if fits != (err == nil) || !fits && (!errors.As(err, &differ) || *differ != (coord.AboveError{Ours: 701, Cluster: 700})) {
-			k.Errorf("Join above %d: %v", above, err)
-		}
-	}
 }
 
 func aboveMeanwhile(k *kit) {

@@ -85,9 +85,9 @@ func Storm(t testing.TB, daemons int, open func(coord.Identity) (coord.Coordinat
 	return claims
 }
 
-// grantOf joins, claims a worker ID and gets its first grant.
+// grantOf joins the cluster that it may make, claims a worker ID and gets its first grant.
 func grantOf(ctx context.Context, c coord.Coordinator, workers int, ceiling generator.Tick) (coord.Claim, error) {
-	if _, err := c.Join(ctx, coord.Layout{Text: "layout", Workers: workers}); err != nil {
+	if _, err := CreateAndJoin(ctx, c, coord.Layout{Text: "layout", Workers: workers}); err != nil {
 		return nil, err
 	}
 	claim, err := Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1000})

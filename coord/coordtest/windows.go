@@ -91,6 +91,7 @@ func trusting(k *kit) {
 
 // stranger is a daemon that has not joined yet.
 func (k *kit) stranger() *node {
+	k.make()
 	n := &node{k: k, identity: coord.Identity{Incarnation: rand.Text()}}
 	n.Coordinator = k.Open(k, n.identity)
 	return n

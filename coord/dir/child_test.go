@@ -48,7 +48,7 @@ func join(ctx context.Context, path, host string, workers int) (*dir.Coordinator
 	if err != nil {
 		return nil, err
 	}
-	_, err = c.Join(ctx, coord.Layout{Text: layout, Workers: workers})
+	_, err = coordtest.CreateAndJoin(ctx, c, coord.Layout{Text: layout, Workers: workers})
 	return c, err
 }
 

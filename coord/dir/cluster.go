@@ -96,12 +96,12 @@ func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 // LookAnew implements claims.Store. Whoever looks, has no past.
 func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) { return s.Look(ctx) }
 
-// Join implements claims.Store. The cluster record comes last: whoever finds it finds the rest.
-func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
+// Make implements claims.Store. The cluster record comes last: whoever finds it finds the rest.
+func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	if err := s.make(); err != nil {
 		return claims.Entry{}, err
 	}
-	return ask(ctx, s, "join", func(d *directory) (claims.Entry, error) {
+	return ask(ctx, s, "make the cluster", func(d *directory) (claims.Entry, error) {
 		found, err := s.cluster(d)
 		if err != nil || found.Version != 0 {
 			return found, err

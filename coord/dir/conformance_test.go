@@ -28,7 +28,7 @@ func newHarness(path string) *harness {
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Makes: true, Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {

@@ -84,8 +84,8 @@ func New(config Config) (*Coordinator, error) {
 // Join implements coord.Coordinator. Whoever comes first makes the cluster, which begins now: what
 // is issued in it is issued later.
 func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluster, error) {
-	if want.Above == 0 && !c.made {
-		_, err := c.Create(ctx, coord.NewCluster{Text: want.Text, Workers: want.Workers, Window: want.Window, Range: want.Range, Floor: want.Now})
+	if !c.made {
+		_, err := c.Create(ctx, coord.NewCluster{Text: want.Text, Workers: want.Workers, Window: want.Window, Floor: want.Now})
 		if err != nil {
 			return coord.Cluster{}, err
 		}

@@ -78,7 +78,7 @@ func dial(t testing.TB, servers etcd.Servers, config etcd.Config) dialled {
 // join tries once.
 func (d dialled) join() error {
 	d.t.Helper()
-	_, err := d.Join(d.t.Context(), coord.Layout{Text: "layout", Workers: 8})
+	_, err := coordtest.CreateAndJoin(d.t.Context(), d, coord.Layout{Text: "layout", Workers: 8})
 	if err != nil && strings.Contains(err.Error(), secret) {
 		d.t.Errorf("the error shows the password: %v", err)
 	}

@@ -30,7 +30,7 @@ func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 	})
 	must.Do(tr.t, err)
 	tr.t.Cleanup(func() { coordtest.Close(tr.t, c) })
-	must.Get(c.Join(tr.t.Context(), coord.Layout{Text: "layout", Workers: 8}))(tr.t)
+	coordtest.Join(tr.t, c, coord.Layout{Text: "layout", Workers: 8})
 	return c
 }
 

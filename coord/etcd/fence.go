@@ -18,7 +18,7 @@ type kind string
 
 const (
 	kindLook    kind = "look for the layout"
-	kindJoin    kind = "read the layout"
+	kindMake    kind = "make the layout"
 	kindReplace kind = "replace the layout"
 	kindHost    kind = "read the host's worker ID"
 	kindHistory kind = "read a history"

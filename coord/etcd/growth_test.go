@@ -48,7 +48,7 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 				}
 				return err
 			})
-			must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
+			coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 8})
 			if tt.compact {
 				for range 3 {
 					must.Get(cluster.Client().Put(t.Context(), "/other", "x"))(t)

@@ -27,7 +27,7 @@ func TestInspectionByADaemon(t *testing.T) {
 		t.Errorf("one that only visits got worker ID %d", claim.Worker())
 	}
 	// It may join later.
-	must.Get(operator.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
+	coordtest.Join(t, operator, coord.Layout{Text: "layout", Workers: 8})
 	if got := tr.claim(operator, want(3, "", 0)); got.Worker() != 3 {
 		t.Errorf("worker ID %d, want 3", got.Worker())
 	}

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/must"
@@ -19,7 +20,7 @@ func TestNoSpace(t *testing.T) {
 	tr := tree{etcdtest.Start(t, etcdtest.Options{Flags: []string{"--quota-backend-bytes=1048576"}}), t}
 	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: tr.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
 	defer c.Close()
-	must.Get(c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
+	coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 8})
 	claim := tr.claim(c, want(0, "", 0))
 	junk, client := strings.Repeat("x", 64<<10), tr.Client()
 	var last int64

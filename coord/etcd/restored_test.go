@@ -36,7 +36,7 @@ func (s servers) dial(incarnation string) *etcd.Coordinator {
 func (s servers) daemon(incarnation string) *etcd.Coordinator {
 	s.t.Helper()
 	c := s.dial(incarnation)
-	must.Get(c.Join(s.t.Context(), coord.Layout{Text: "layout", Workers: 8}))(s.t)
+	coordtest.Join(s.t, c, coord.Layout{Text: "layout", Workers: 8})
 	return c
 }
 
@@ -174,7 +174,7 @@ func TestDataReplaced(t *testing.T) {
 		s.restore(empty)
 		uuid := ""
 		if anew {
-			cluster := must.Get(s.dial("b").Join(t.Context(), coord.Layout{Text: "layout", Workers: 8}))(t)
+			cluster := coordtest.Join(t, s.dial("b"), coord.Layout{Text: "layout", Workers: 8})
 			uuid = cluster.UUID
 		}
 		for range 2 {

@@ -40,13 +40,13 @@ func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 	return entry(kvAt(resp, 0)), err
 }
 
-// Join implements claims.Store.
-func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
+// Make implements claims.Store.
+func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
 	key := s.keys.layout()
-	resp, err := s.txns.commit(ctx, kindJoin,
+	resp, err := s.txns.commit(ctx, kindMake,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
 		[]clientv3.Op{clientv3.OpPut(key, string(layout))},
 		[]clientv3.Op{clientv3.OpGet(key)})

@@ -116,7 +116,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	node := claims.Node{Name: "0000003-s-inc-tok-0000000001", Worker: 3}
 	calls := map[string]func(context.Context) error{
 		"Look":    func(ctx context.Context) error { _, err := s.Look(ctx); return err },
-		"Join":    func(ctx context.Context) error { _, err := s.Join(ctx, []byte("x")); return err },
+		"Make":    func(ctx context.Context) error { _, err := s.Make(ctx, []byte("x")); return err },
 		"Replace": func(ctx context.Context) error { _, err := s.Replace(ctx, entry, []byte("x")); return err },
 		"Create":  func(ctx context.Context) error { _, err := s.Create(ctx, entry, claimant(3)); return err },
 		"Write": func(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/must"
@@ -167,7 +168,7 @@ func TestServerThatSaysNothing(t *testing.T) {
 		}
 		c := dial(t, zk.Servers{Addresses: []string{mute, e.Addresses()[0]}, Chroot: root}, zk.Config{Identity: identity(), TryTimeout: 20 * time.Second})
 		start := time.Now()
-		must.Get(c.Join(t.Context(), layout))(t)
+		coordtest.Join(t, c, layout)
 		t.Logf("joined after %v", time.Since(start))
 	}
 }

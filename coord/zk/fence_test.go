@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
@@ -47,11 +48,11 @@ func TestLayoutMadeAnewAlone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	here := w.coordinator()
-	must.Get(here.Join(t.Context(), layout))(t)
+	coordtest.Join(t, here, layout)
 	claim := claimed(t, here, 0)
 	before := w.get("/workers/0000000")
 	wipe(t, w.client, w.root+"/layout")
-	must.Get(w.coordinator().Join(t.Context(), coord.Layout{Text: "another layout", Workers: 8}))(t)
+	coordtest.Join(t, w.coordinator(), coord.Layout{Text: "another layout", Workers: 8})
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Errorf("extended in a cluster of another UUID and layout: %v", err)
 	}
@@ -66,7 +67,7 @@ func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	operator, fresh := w.coordinator(), w.coordinator()
-	must.Get(operator.Join(t.Context(), layout))(t)
+	coordtest.Join(t, operator, layout)
 	var uuid string
 	zk.Intercept(operator, func(k zk.Kind, send func() error) error {
 		if k == "replace the layout" {
@@ -95,7 +96,7 @@ func TestLayoutThatIsPutBack(t *testing.T) {
 		w := newFixture(t, zktest.Shared(t))
 		here, idle := w.coordinator(), w.coordinator()
 		for _, c := range []*zk.Coordinator{here, idle} {
-			must.Get(c.Join(t.Context(), layout))(t)
+			coordtest.Join(t, c, layout)
 		}
 		claim := claimed(t, here, 3)
 		w.remake(w.get("/layout"), token)

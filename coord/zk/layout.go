@@ -52,9 +52,9 @@ func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 	return found, err
 }
 
-// Join implements claims.Store. The layout is made last: whoever finds one finds
+// Make implements claims.Store. The layout is made last: whoever finds one finds
 // all that is above and beside it, and shut.
-func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
+func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	for {
 		found, err := s.Look(ctx)
 		if err != nil {
@@ -67,7 +67,7 @@ func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 			return found, err
 		}
 		token := rand.Text()
-		_, err = tell(ctx, s.client, kindJoin, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+		_, err = tell(ctx, s.client, kindMake, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.client.access(), Flags: gozk.FlagPersistent}, s.fences.makeToken(token))
 		})
 		switch {
@@ -81,7 +81,7 @@ func (s *store) Join(ctx context.Context, layout []byte) (claims.Entry, error) {
 			return claims.Entry{}, err
 		}
 		if ctx.Err() != nil {
-			return claims.Entry{}, s.client.errChanging(ctx, kindJoin)
+			return claims.Entry{}, s.client.errChanging(ctx, kindMake)
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	kindTree    kind = "make the tree"
 	kindAccess  kind = "see who may change the tree"
 	kindLook    kind = "read the layout"
-	kindJoin    kind = "make the layout"
+	kindMake    kind = "make the layout"
 	kindTokens  kind = "list what is below the layout"
 	kindToken   kind = "make what is below the layout"
 	kindReplace kind = "replace the layout"

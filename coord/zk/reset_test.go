@@ -12,7 +12,6 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 // resets is a connection that is reset before one of its writes, counted from 1.
@@ -58,7 +57,7 @@ func TestConnectionIsResetBeforeAWrite(t *testing.T) {
 				return conn, nil
 			}
 			l.Tap(coordinator)
-			must.Get(coordinator.Join(t.Context(), layout))(t)
+			coordtest.Join(t, coordinator, layout)
 			l.Cut()
 			eventually(t, "it is served again, on a third connection", func() bool {
 				_, err := coordinator.Members(t.Context())
@@ -86,7 +85,7 @@ func TestCloseLeavesALibraryThatDoesNotEnd(t *testing.T) {
 		return conn, nil
 	}
 	l.Tap(c)
-	must.Get(c.Join(t.Context(), layout))(t)
+	coordtest.Join(t, c, layout)
 	l.Cut()
 	<-held
 	closed := make(chan error, 1)

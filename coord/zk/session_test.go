@@ -37,7 +37,7 @@ func joined(t testing.TB, servers zk.Servers, config zk.Config) (*zk.Coordinator
 	}
 	c, l := dial(t, servers, config), &zk.Line{}
 	l.Tap(c)
-	must.Get(c.Join(t.Context(), layout))(t)
+	coordtest.Join(t, c, layout)
 	return c, l
 }
 
@@ -119,7 +119,7 @@ func TestExpiredSession(t *testing.T) {
 	c, l := dial(t, servers, zk.Config{Timeout: 5 * time.Second, Identity: identity(), Log: log.At(hclog.Info)}), &zk.Line{}
 	l.Through = func(conn net.Conn) (net.Conn, error) { return frozen{conn, g}, nil }
 	l.Tap(c)
-	must.Get(c.Join(t.Context(), layout))(t)
+	coordtest.Join(t, c, layout)
 	claim := claimed(t, c, 3)
 	first := zk.SessionID(c)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100, Mark: 50}))

@@ -43,7 +43,7 @@ var firstLayout = []byte(`{"layout":"x","uuid":"1"}`)
 
 func (w *fixture) join(s claims.Store) claims.Entry {
 	w.Helper()
-	return must.Get(s.Join(w.Context(), firstLayout))(w)
+	return must.Get(s.Make(w.Context(), firstLayout))(w)
 }
 
 func claimant(worker int) claims.Claimant {
@@ -90,7 +90,7 @@ func (w *fixture) makeAnew() {
 	w.Helper()
 	wipe(w, w.client, w.root)
 	_, s := w.open()
-	must.Get(s.Join(w.Context(), []byte(`{"layout":"x","uuid":"2"}`)))(w)
+	must.Get(s.Make(w.Context(), []byte(`{"layout":"x","uuid":"2"}`)))(w)
 }
 
 // A failed Multi says which operation failed; each stands for something else.

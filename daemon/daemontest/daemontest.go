@@ -4,13 +4,17 @@ package daemontest
 import (
 	"context"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Config is a daemon's with everything in dir. The journal's step is short, so that restarts are;
@@ -37,9 +41,10 @@ type Daemon struct {
 	ended  chan error
 }
 
-// Launch starts a daemon by run, such as daemon.Run, and does not wait for it.
+// Launch starts a daemon by run, such as daemon.Run, and does not wait for it. It makes the cluster before.
 func Launch(t testing.TB, c daemon.Config, run func(context.Context, daemon.Config) error) *Daemon {
 	t.Helper()
+	created(t, c)
 	d := &Daemon{Log: &logtest.Buffer{}, t: t, ready: make(chan struct{}), ended: make(chan error, 1)}
 	c.Log = d.Log.At(hclog.Debug)
 	c.Ready = func() { close(d.ready) }
@@ -54,6 +59,53 @@ func Launch(t testing.TB, c daemon.Config, run func(context.Context, daemon.Conf
 		}
 	})
 	return d
+}
+
+// made are the coordinators' URLs of created.
+var made sync.Map
+
+// created makes the cluster of a daemon in etcd or ZooKeeper, as an operator does, once for each URL.
+// Where that cannot be done, as the servers are away, the daemon waits for a cluster.
+func created(t testing.TB, c daemon.Config) {
+	t.Helper()
+	d, err := connect.Describe(c.Cluster.URL())
+	if _, before := made.Load(c.Cluster.URL()); err != nil || d.Local || before {
+		return
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := create(ctx, c); err != nil {
+		t.Logf("no cluster was made: %v", err)
+		return
+	}
+	made.Store(c.Cluster.URL(), true)
+}
+
+// Create makes the cluster of a daemon, with what change says besides. A coordinator of this host alone
+// needs it only for that.
+func Create(t testing.TB, c daemon.Config, change ...func(*coord.NewCluster)) coord.Created {
+	t.Helper()
+	return must.Get(create(t.Context(), c, change...))(t)
+}
+
+func create(ctx context.Context, c daemon.Config, change ...func(*coord.NewCluster)) (coord.Created, error) {
+	cluster, _, _, err := c.NewCluster()
+	if err != nil {
+		return coord.Created{}, err
+	}
+	for _, change := range change {
+		change(&cluster)
+	}
+	access, err := c.Access()
+	if err != nil {
+		return coord.Created{}, err
+	}
+	o, err := connect.Operate(access)
+	if err != nil {
+		return coord.Created{}, err
+	}
+	defer o.Close() // all has been answered
+	return o.Create(ctx, cluster)
 }
 
 // Start starts a daemon and waits until it can issue.

@@ -57,7 +57,6 @@ func codeOf(err error) condition.Code {
 		taken    *coord.ExhaustedError
 		later    *coord.AheadError
 		restored *coord.RestoredError
-		foreign  *ForeignError
 		unserved *coord.NotServedError
 	)
 	switch {
@@ -69,8 +68,10 @@ func codeOf(err error) condition.Code {
 		return condition.WorkersAhead
 	case errors.As(err, &restored):
 		return condition.Restored
-	case errors.As(err, &foreign), errors.Is(err, coord.ErrOtherCluster):
+	case errors.Is(err, coord.ErrOtherCluster):
 		return condition.OtherCluster
+	case errors.Is(err, coord.ErrNoCluster):
+		return condition.NoCluster
 	case errors.As(err, &unserved):
 		return condition.ClusterExported
 	case errors.Is(err, coord.ErrRaised):

@@ -2,7 +2,6 @@ package grant
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -32,18 +31,5 @@ func TestAFailureIsThatOfItsLastError(t *testing.T) {
 	f.set(clockguard.Reading{}, nil)
 	if c := f.get(); c != nil {
 		t.Errorf("all is well: %+v", c)
-	}
-}
-
-// A daemon that ran without --coord does not read as one whose coordinator was replaced.
-func TestAForeignJournalOfADirectoryIsSaidAsThat(t *testing.T) {
-	for joined, want := range map[string]string{
-		"dir:":           "joined at dir:: this daemon has run without that --coord, as a cluster of its own.",
-		"etcd://other/x": "joined at etcd://other/x: either the coordinator was wiped or replaced, or it is not the one that was meant.",
-		"etcd://here/x":  "joined there: either the coordinator was wiped or replaced, or it is not the one that was meant.",
-	} {
-		if text := (&ForeignError{Joined: joined, Coord: "etcd://here/x"}).Error(); !strings.Contains(text, want) {
-			t.Errorf("%q does not say %q", text, want)
-		}
 	}
 }

@@ -9,7 +9,6 @@ package grant
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
@@ -36,7 +35,6 @@ type Config struct {
 	Datacenter uint64
 	FromZero   bool   // each tick begins at number 0; false: see generator.Lane.Roll
 	Coord      string // which coordinator, as the journal names it
-	Accept     string // the UUID of the one cluster for which a journal of another may be left; empty: for none
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
@@ -55,17 +53,15 @@ type Config struct {
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
 // It has a part for each idea: holdings are what is held, in memory and in the journal; the claimer
-// claims, extends and releases; migration takes over what an earlier process left, also into
-// another cluster; contact knows whether the coordinator answers; demand is what requests ask for.
+// claims, extends and releases; contact knows whether the coordinator answers; demand is what requests ask for.
 type Holder struct {
 	Config
-	pace      *pace
-	held      *holdings
-	contact   *contact
-	demand    *demand
-	claimer   *claimer
-	migration *migration
-	stuck     atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
+	pace    *pace
+	held    *holdings
+	contact *contact
+	demand  *demand
+	claimer *claimer
+	stuck   atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
 }
 
 // New makes a holder that holds nothing.
@@ -96,7 +92,6 @@ func New(c Config, issuer Issuer) *Holder {
 			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: min(max(0, p.tick()), c.Layout.MaxTick()),
 			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
 		},
-		migration: &migration{held: held, layout: c.Layout, issuer: issuer, log: c.Log, accept: c.Accept},
 	}
 }
 
@@ -128,15 +123,7 @@ func (k *Holder) Holding() Holding {
 // Inherit takes over what an earlier process of this host left in the journal. It is called once,
 // before the first Acquire. What is not usable is refused with the reason, and the record rules
 // then: the journal of another layout, or without a lane.
-func (k *Holder) Inherit(c journal.Contents) error { return k.migration.inherit(c) }
-
-// InheritLeft takes over a journal of a cluster that an earlier start has left for another one, the
-// target: its marks, and the claims for the next claim to delete. It is called instead of Inherit,
-// and Attach to that other one makes the journal one of it. The layout is the holder's.
-func (k *Holder) InheritLeft(c journal.Contents, target string) {
-	k.migration.inheritLeft(c, target)
-	k.claimer.deleteStale(c)
-}
+func (k *Holder) Inherit(c journal.Contents) error { return k.held.inherit(c, k.Layout) }
 
 // Idle notes the marks of the journal of a lane that does not run, unless they are of another layout,
 // and has the next claim delete its claims.
@@ -154,24 +141,18 @@ func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
 func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
 
 // Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the
-// journal or an update brought from another cluster ends here: there the worker ID is another
-// one's. Unless the cluster that was found is the one that Config.Accept names, or that an earlier
-// start went over to, that is a *ForeignError, and the holder must not be used any more except for
-// Shut. Any other error is of the journal, and Attach may be called again.
-func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) error {
-	err := k.migration.enter(cluster.UUID, k.Coord)
-	if foreign := (*ForeignError)(nil); errors.As(err, &foreign) {
-		k.NotJoined(err)
-		k.held.issuer.Changed()
-	}
-	if err != nil {
-		return err
+// journal or an update brought from another cluster ends here: in this one the worker ID is
+// another one's, and this one begins beyond all that was granted in that one.
+func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
+	if was := k.held.snapshot().cluster; was != "" && was != cluster.UUID {
+		k.held.leave()
+		k.Log.Warn("the journal is of another cluster, and is not used", "journal", was, "cluster", cluster.UUID)
+		k.Why = "cluster-replaced"
 	}
 	k.claimer.coord = c
 	k.held.attach(cluster.UUID)
 	k.Issued.Learn(func() coord.Cluster { return cluster })
 	k.contact.joined()
-	return nil
 }
 
 // Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an

@@ -1,12 +1,16 @@
 package grant
 
 import (
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // state is what the journal is written from. Its holdings are shared: whoever has a state has them
@@ -15,8 +19,8 @@ type state struct {
 	cluster  string
 	current  *holding
 	draining *holding // its worker is coord.AnyWorker if there is none
-	// left are the worker IDs of clusters that were left. They stay in the journal, for what this
-	// host has issued from them no coordinator knows. The slice is not changed, but replaced.
+	// left are the worker IDs of a journal that was written elsewhere. They stay in the journal. The
+	// slice is not changed, but replaced.
 	left []journal.Entry
 }
 
@@ -107,12 +111,42 @@ func (hs *holdings) endAll(moved error) {
 	}
 }
 
-// inherit begins with what an earlier process left in the journal.
-func (hs *holdings) inherit(c journal.Contents, current *holding, left []journal.Entry) {
+// inherit begins with what an earlier process left in the journal. See Holder.Inherit.
+func (hs *holdings) inherit(c journal.Contents, layout *generator.Layout) error {
+	if c.Layout != hs.text {
+		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, hs.text)
+	}
+	if len(c.Lanes) == 0 {
+		return errors.New("the journal names no worker ID")
+	}
+	for _, e := range c.Lanes {
+		if e.Worker >= layout.Workers() {
+			return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, layout.Workers())
+		}
+	}
+	// The newest opening's entry stands last; one before it belongs to a worker ID that was being
+	// left.
+	current := none()
+	if e := c.Lanes[len(c.Lanes)-1]; !e.Left {
+		current = inherited(e)
+	}
+	left := slices.DeleteFunc(slices.Clone(c.Lanes), func(e journal.Entry) bool { return !e.Left })
 	hs.mu.Lock()
-	defer hs.mu.Unlock()
 	hs.found = c
 	hs.state = state{cluster: c.Cluster, current: current, draining: none(), left: left}
+	hs.mu.Unlock()
+	hs.issued.NoteAll(c)
+	return nil
+}
+
+// leave ends all that is of another cluster than the one that was found.
+func (hs *holdings) leave() {
+	hs.change(func(s *state) {
+		s.current.end(hs.issued)
+		*s = state{current: none(), draining: none()}
+		hs.found = journal.Contents{}
+	})
+	hs.issuer.Use(nil)
 }
 
 // attach notes the cluster that was joined.

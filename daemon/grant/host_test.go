@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func (w *fixture) used(workers ...int) *fixture {
 	c := must.Get(w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()}))(w.t)
 	defer c.Close()
 	h := w.host("used").boot()
-	must.Get(c.Join(w.t.Context(), coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()}))(w.t)
+	coordtest.Join(w.t, c, coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()})
 	for _, worker := range workers {
 		claim := must.Get(coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker}))(w.t)
 		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
@@ -91,7 +92,6 @@ type host struct {
 	clock *clocktest.Manual // the fixture's, except for a host whose clock is wrong
 
 	at      string               // grant.Config.Coord; empty: coordAt
-	accept  string               // grant.Config.Accept
 	machine generator.Generation // grant.Config.Machine
 	timing  *grant.Timing        // grant.Config.Timing; nil: that of the tests
 	random  func() float64       // grant.Config.Random
@@ -155,7 +155,6 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 	p.Holder = grant.New(grant.Config{
 		Layout:    layout,
 		Coord:     cmp.Or(h.at, coordAt),
-		Accept:    h.accept,
 		Timing:    timing,
 		FirstWait: wait,
 		Clock:     h.clock,
@@ -186,17 +185,12 @@ func (p *process) inherit() (journal.Contents, error) {
 // attach opens a session with the coordinator and joins.
 func (p *process) attach() {
 	p.t.Helper()
-	must.Do(p.t, p.tryAttach())
+	c, cluster, err := p.join()
+	must.Do(p.t, err)
+	p.Attach(c, cluster)
 }
 
 // tryAttach is attach with the holder's answer.
-func (p *process) tryAttach() error {
-	p.t.Helper()
-	c, cluster, err := p.join()
-	must.Do(p.t, err)
-	return p.Attach(c, cluster)
-}
-
 // join opens a session with the coordinator and joins.
 func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 	p.started = rand.Text()
@@ -208,7 +202,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 		coordtest.Close(p.t, c)
 	})
 	p.coord = &faulty{Coordinator: c}
-	cluster, err := c.Join(p.t.Context(), coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})
+	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})
 	p.cluster = cluster.UUID
 	return p.coord, cluster, err
 }
@@ -354,5 +348,18 @@ func (p *process) revoke() {
 	claim := p.Holding().Claim
 	if err := p.tree.revoke(p.t.Context(), claim); err != nil {
 		p.t.Fatalf("the claim %s was not revoked: %v", claim, err)
+	}
+}
+
+func (p *process) says(err error, texts ...string) {
+	p.t.Helper()
+	if err == nil {
+		p.t.Errorf("there is no error, want one that says %q", texts)
+		return
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			p.t.Errorf("%q does not say %q", err, text)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -91,45 +90,6 @@ func TestALanesLossIsNotTheOthers(t *testing.T) {
 			t.Errorf("after a re-lease of lane 2 the lanes hold %v, had %v", got, had)
 		}
 		goOn("lane 2 has another worker ID", 0, 1, 2)
-	})
-}
-
-// What one lane has left another may be assigned: never below what the daemon has issued from it,
-// though the coordinator knows nothing of that.
-func TestLanesShareWhatIsIssued(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		h := w.host("A")
-		first := h.bootLanes(2)
-		must.Do(t, first.join())
-		for _, p := range first.all { // one after the other, so that lane 0 is assigned worker ID 0
-			p.acquire()
-		}
-		first.issueAll()
-		had := first.workers()
-		first.crash()
-		w.wipe()
-
-		refused := h.bootLanes(2)
-		var foreign *grant.ForeignError
-		if err := refused.join(); !errors.As(err, &foreign) {
-			t.Fatalf("two lanes joined another cluster: %v", err)
-		}
-		refused.crash()
-
-		h.accept = foreign.Found
-		second := h.bootLanes(2)
-		must.Do(t, second.join())
-		for _, p := range slices.Backward(second.all) {
-			p.acquire()
-		}
-		if got := second.workers(); got[0] != had[1] || got[1] != had[0] {
-			t.Fatalf("the lanes hold %v, and had %v: the case needs them to have changed places", got, had)
-		}
-		w.clock.Advance(wait)
-		for _, p := range second.all {
-			must.Do(t, p.Publish(t.Context()))
-		}
-		second.issueAll() // notes what was issued before
 	})
 }
 
@@ -245,51 +205,6 @@ type endless struct {
 }
 
 func (e endless) Sleep(ctx context.Context, _ time.Duration) error { e.stop(); return ctx.Err() }
-
-// A journal of another cluster than the first lane's is of a time before this host went over: its
-// marks count, and nothing else of it.
-func TestALanesJournalOfAClusterThatWasLeft(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("A")
-	l := h.bootLanes(2)
-	must.Do(t, l.join())
-	for _, p := range l.all { // one after the other, so that lane 1 is assigned worker ID 1, in each of the clusters
-		p.acquire()
-	}
-	l.issueAll()
-	had := l.workers()
-	l.crash()
-	w.wipe()
-	h.accept = "not this one"
-	refused := h.bootLanes(1)
-	var foreign *grant.ForeignError
-	if err := refused.join(); !errors.As(err, &foreign) {
-		t.Fatal(err)
-	}
-	refused.crash()
-	h.accept = foreign.Found
-	h.startLanes(1).crash()
-
-	h.accept = ""
-	two := h.bootLanes(2)
-	if two.inherited[0] == nil || two.inherited[1] != nil {
-		t.Fatalf("taken over: %v, want the first lane's alone", two.inherited)
-	}
-	must.Do(t, two.join())
-	for _, p := range two.all {
-		p.acquire()
-	}
-	if got := two.workers(); !slices.Equal(got, had) {
-		t.Fatalf("the lanes hold %v, and had %v: the case needs them to be the same", got, had)
-	}
-	w.clock.Advance(wait)
-	for i, p := range two.all {
-		if err := p.Publish(t.Context()); err != nil {
-			t.Errorf("lane %d: %v", i, err)
-		}
-	}
-	two.issueAll() // notes what lane 1 was given before
-}
 
 // When one lane learns that the cluster is no more, no lane issues any more.
 func TestOneLaneFindsAnotherCluster(t *testing.T) {

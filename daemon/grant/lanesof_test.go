@@ -39,7 +39,7 @@ func (h *host) bootLanes(n int) *lanes {
 		file := must.Get(dir.Lane(i))(h.t)
 		p := &process{host: h, dir: dir, disk: &faultyDisk{File: file}}
 		p.Holder = grant.New(grant.Config{
-			Layout: h.layout, Coord: coordAt, Accept: h.accept, Timing: grant.Timing{Window: window, Publish: window / 4, Step: step},
+			Layout: h.layout, Coord: coordAt, Timing: grant.Timing{Window: window, Publish: window / 4, Step: step},
 			FirstWait: wait, Clock: h.clock, Journal: p.disk, Lane: i, Issued: issued, Log: log,
 		}, p)
 		l.all = append(l.all, p)

@@ -62,11 +62,7 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 		case lane >= len(l.Holders):
 			l.Holders[0].Idle(*c)
 		case first != nil && first.Cluster != c.Cluster && first.Layout == c.Layout:
-			// An earlier start has gone over to another cluster before this lane's journal was
-			// written, or while there was no such lane.
-			l.Holders[lane].InheritLeft(*c, first.Cluster)
-			log.Warn("the journal is not used, as it is of another cluster than the one before it; the record rules, but nothing at or below its marks is issued",
-				"journal", c.Cluster, "before", first.Cluster)
+			log.Warn("the journal is not used, as it is of another cluster than the one before it", "journal", c.Cluster, "before", first.Cluster)
 			l.Holders[lane].Why = "cluster-replaced"
 		default:
 			if err := l.Holders[lane].Inherit(*c); err != nil {
@@ -74,14 +70,9 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 				l.Holders[lane].Why = "journal-unused"
 				continue
 			}
-			switch {
-			case inPlace && l.outside(c, log):
-				l.unused = append(l.unused, c)
-				l.Holders[lane].Why = "outside-settings"
-			case inPlace:
+			if inPlace {
 				inherited[lane] = c
-			}
-			if !inPlace {
+			} else {
 				l.Holders[lane].Why = "journal-copied"
 			}
 			if first == nil && c.Cluster != "" {
@@ -90,23 +81,6 @@ func (l *Lifecycle) Inherit(dir *journal.Dir) (Inherited, error) {
 		}
 	}
 	return inherited, nil
-}
-
-// outside reports whether the journal has a worker ID that the cluster must not assign, or reaches
-// down to ticks where it must not issue. Then no lane that was handed over goes on from it: the
-// cluster was made without the range, or without the tick that all worker IDs begin above.
-func (l *Lifecycle) outside(c *journal.Contents, log hclog.Logger) bool {
-	for _, e := range c.Lanes {
-		if l.Range.Count != 0 && !e.Left && !l.Range.Has(e.Worker) {
-			log.Warn("the journal is not continued: its worker ID is outside of --worker-range", "worker", e.Worker, "range", l.Range)
-			return true
-		}
-		if !e.Left && e.Mark < l.Above {
-			log.Warn("the journal is not continued: it begins below --above-id", "worker", e.Worker, "mark", e.Mark, "above", l.Above)
-			return true
-		}
-	}
-	return false
 }
 
 // laneJournal is a lane's journal, as it was found.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,9 +51,6 @@ type Lifecycle struct {
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
-	// Range and Above are what the cluster is made with, or has to have: see coord.Layout.
-	Range coord.WorkerRange
-	Above generator.Tick
 	// Open opens the coordinator. It is called until it succeeds once.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
@@ -65,8 +61,6 @@ type Lifecycle struct {
 	Machine generator.Generation
 	// Alone is set if the coordinator lies in the state directory, beside the journals.
 	Alone bool
-	// Accepts: an operator has named another cluster to go to, so one is made if there is none.
-	Accepts bool
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
@@ -82,7 +76,6 @@ type Lifecycle struct {
 	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
 	dir         *journal.Dir                      // which Inherit read
 	lost        time.Time                         // when the state directory may have been removed, if no journal says anything; zero: it is not known
-	unused      Inherited                         // journals that nothing starts from; they tell which cluster this is
 	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
 	waking      sync.Once
 	stepped     chan struct{} // has Settle see to a step
@@ -111,26 +104,21 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 // Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
 // confirmed. While the coordinator does not answer nothing is issued, but from what was handed over.
-// A cluster that this daemon does not fit into is an error.
+// It waits for a cluster to be made; one that this daemon does not fit into is an error.
 func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
 	retry := firstJoinRetry
 	var coordinator coord.Coordinator
 	var said string
-	elsewhere := slices.Concat(inherited, l.unused).elsewhere(l.Coord)
-	if l.Accepts {
-		elsewhere = nil
-	}
 	for {
 		try, cancel := clockguard.WithTimeout(ctx, l.Clock, joinTimeout)
-		err := l.try(ctx, try, &coordinator, elsewhere)
+		err := l.try(ctx, try, &coordinator)
 		cancel()
-		var foreign *grant.ForeignError
 		switch {
 		case err == nil:
 			l.coordinator.Store(&coordinator)
 			l.verify(ctx)
 			return coordinator, nil
-		case errors.Is(err, coord.ErrUnfit), errors.As(err, &foreign), errors.As(err, new(*NoClusterError)), l.Final != nil && l.Final(err):
+		case errors.As(err, new(*coord.LayoutError)), l.Final != nil && l.Final(err):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
@@ -155,9 +143,7 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 }
 
 // try opens the coordinator, unless an earlier try has, and joins within try.
-//
-// Where the journals are of a cluster elsewhere, no cluster is made: more likely --coord is wrong.
-func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator, elsewhere *NoClusterError) error {
+func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
 	if *coordinator == nil {
 		if err := l.outwait(ctx); err != nil {
 			return err
@@ -168,16 +154,11 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		}
 		*coordinator = c
 	}
-	if elsewhere != nil && empty(try, *coordinator) {
-		return elsewhere
-	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
 		Text:    l.Holders[0].LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holders[0].Window(),
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),
-		Range:   l.Range,
-		Above:   l.Above,
 	})
 	if err != nil {
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
@@ -185,20 +166,8 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 	if l.Joined != nil {
 		l.Joined(cluster)
 	}
-	// All of them, before any claims: what one lane was issued from in another cluster may be
-	// assigned to the next in this one.
-	var refused error
 	for _, k := range l.Holders {
-		err := k.Attach(*coordinator, cluster)
-		if foreign := (*grant.ForeignError)(nil); err != nil && !errors.As(err, &foreign) {
-			return err // the lanes after it go over after it, so that a start knows by the first journal which cluster this is
-		}
-		if refused == nil {
-			refused = err
-		}
-	}
-	if refused != nil {
-		return refused
+		k.Attach(*coordinator, cluster)
 	}
 	l.Log.Info("joined the cluster", "coordinator", l.Coord, "cluster", cluster.UUID)
 	return nil
@@ -221,10 +190,6 @@ func (l *Lifecycle) Hold(ctx context.Context, lane int) error {
 func (l *Lifecycle) TakeOver(inherited Inherited, handed []grant.Handed) {
 	for i, c := range inherited {
 		if c == nil || i >= len(handed) {
-			continue
-		}
-		if handed[i].Last < l.Above { // the journal's mark is above it: see outside
-			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", "what it issued last is below --above-id")
 			continue
 		}
 		if err := grant.TakeOver(l.Holders[i], handed[i]); err != nil {

@@ -153,61 +153,27 @@ func TestOfAJournalThatMovedOnlyTheMarksCount(t *testing.T) {
 	}
 }
 
-// TestACopiedCoordinatorIsNoWitnessOfTheCluster: where the coordinator lies beside the journal, a
-// journal that moved does not hold its daemon to the cluster that both are a copy of.
-func TestACopiedCoordinatorIsNoWitnessOfTheCluster(t *testing.T) {
-	for _, alone := range []bool{true, false} {
-		clock := &hands{}
-		path, _ := written(t, clock, mustLayout(t))
-		dir, err := journal.OpenDir(path, other)
-		must.Do(t, err)
-		t.Cleanup(func() { dir.Close() })
-		o := &renamed{}
-		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-		l.Alone = alone
-		inherited := must.Get(l.Inherit(dir))(t)
-		_, err = l.Join(t.Context(), inherited)
-		if foreign := (*grant.ForeignError)(nil); errors.As(err, &foreign) == alone {
-			t.Errorf("alone %v: joining another cluster: %v", alone, err)
+// TestAJournalOfAnotherClusterIsNotUsed: where the coordinator holds another cluster than the journals
+// are of, nothing of them counts.
+func TestAJournalOfAnotherClusterIsNotUsed(t *testing.T) {
+	clock := &hands{}
+	path, _ := written(t, clock, mustLayout(t))
+	o := &renamed{}
+	l, _, issuer, inherited := begun(t, clock, o, path, one)
+	must.Get(l.Join(t.Context(), inherited))(t)
+	for lane, k := range l.Holders {
+		must.Fail(t, k.Acquire(t.Context(), false), errNone)
+		if r := o.requests[lane]; r.Opening != "" || r.Predecessor != "" || r.Worker != coord.AnyWorker {
+			t.Errorf("lane %d asks for %+v", lane, r)
 		}
 	}
-}
-
-// TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster: the first start after a move ends,
-// by a cut of the power, when it has written only some of the lanes' journals for the new cluster
-// of the coordinator beside them.
-func TestAStartThatEndsAmidstItsJournalsIsNotHeldToTheirOldCluster(t *testing.T) {
-	for lane := range 3 {
-		clock, layout := &hands{}, mustLayout(t)
-		path, now := written(t, clock, layout)
-		dir := must.Get(journal.OpenDir(path, other))(t)
-		t.Cleanup(func() { dir.Close() })
-		f := must.Get(dir.Lane(lane))(t)
-		must.Do(t, f.Write(journal.Contents{
-			Cluster: "another cluster", Coord: "there", Layout: layout.String() + ";datacenter=0",
-			Lanes: []journal.Entry{{Worker: 20, Opening: "new", Mark: now}},
-		}))
-		l, issued, _ := lanes(t, clock, &renamed{})
-		l.Alone = true
-		inherited := must.Get(l.Inherit(dir))(t)
-		if _, err := l.Join(t.Context(), inherited); err != nil {
-			t.Errorf("lane %d is written anew: %v", lane, err)
-		}
-		for i, c := range inherited {
-			if (c != nil) != (i == lane) {
-				t.Errorf("lane %d is written anew: lane %d has inherited %+v", lane, i, c)
-			}
-		}
-		for worker := 7; worker <= 9; worker++ {
-			if worker != 7+lane && issued.To(worker) != now {
-				t.Errorf("lane %d is written anew: worker ID %d is known to be issued up to %d, want %d", lane, worker, issued.To(worker), now)
-			}
-		}
+	if len(issuer.lanes) > 0 {
+		t.Errorf("%d lanes are issued from", len(issuer.lanes))
 	}
 }
 
 // renamed is a coordinator of another cluster.
-type renamed struct{ office }
+type renamed struct{ asked }
 
 func (*renamed) Join(context.Context, coord.Layout) (coord.Cluster, error) {
 	return coord.Cluster{UUID: "another cluster"}, nil

@@ -58,7 +58,7 @@ func outcomeOf(err error) string {
 		return "restored"
 	case errors.Is(err, coord.ErrOtherCluster):
 		return "other-cluster"
-	case errors.Is(err, coord.ErrUnfit):
+	case errors.As(err, new(*coord.LayoutError)):
 		return "other-layout"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "timeout"

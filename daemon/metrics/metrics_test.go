@@ -110,7 +110,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 		condition.Order:         {reason(issue.ErrOrder), `flakeward_requests_total{code="%s",command="NEXT",dialect="resp"}`},
 	}
 	for _, c := range []condition.Code{
-		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.ClusterExported, condition.ClaimLost, condition.MarksRaised,
+		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.NoCluster, condition.ClusterExported, condition.ClaimLost, condition.MarksRaised,
 		condition.LoginRefused, condition.AccessDenied, condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
 		condition.JournalEnded, condition.FloorAhead,
 	} {

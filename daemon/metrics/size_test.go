@@ -122,7 +122,7 @@ func (w *fixture) fill(t testing.TB) {
 	}
 	for _, err := range []error{
 		nil, coord.ErrRaised, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
-		coord.ErrOtherCluster, coord.ErrUnfit, context.DeadlineExceeded, context.Canceled, errors.New("x"),
+		coord.ErrOtherCluster, &coord.LayoutError{}, context.DeadlineExceeded, context.Canceled, errors.New("x"),
 	} {
 		w.callAll(t.Context(), err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/process"
@@ -207,7 +208,7 @@ func (w *testCluster) connect(incarnation, url string) coord.Coordinator {
 	w.soon("a cluster to join", func() bool {
 		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
 		defer cancel()
-		_, err := c.Join(ctx, w.coordLayout())
+		_, err := coordtest.CreateAndJoin(ctx, c, w.coordLayout())
 		return err == nil
 	})
 	return c

@@ -57,7 +57,7 @@ func granted(r *replies, c *claimant) {
 }
 
 func doJoin(ctx context.Context, r *replies, c *claimant) error {
-	_, err := c.Join(ctx, r.coordLayout())
+	_, err := coordtest.CreateAndJoin(ctx, c.Coordinator, r.coordLayout())
 	return err
 }
 

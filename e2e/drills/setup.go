@@ -152,6 +152,15 @@ func (s *suite) newHost(r *Run, i int) error {
 	return nil
 }
 
+// create makes the cluster, as an operator does.
+func (r *Run) create(ctx context.Context, args ...string) error {
+	_, err := r.project.Engine.Docker(ctx, append([]string{
+		"run", "--rm", "--network", r.Members.project.Name + "_default", "--env-file", filepath.Join(r.Dir, "daemon.env"), "--env", "FLAKEWARD_COORD=" + r.project.Env["DRILL_COORD"],
+		r.project.Env["DRILL_IMAGE"], "cluster", "create", "--timeout", "1m",
+	}, args...)...)
+	return err
+}
+
 // up starts all daemons and clients and waits until as many hosts serve as the drill wants.
 func (r *Run) up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
@@ -161,6 +170,9 @@ func (r *Run) up(ctx context.Context) error {
 		number := strconv.Itoa(h.Index + 1)
 		services = append(services, "daemon-"+number, "client-"+number)
 		h.watch = startWatch(filepath.Join(h.dir, "client"))
+	}
+	if err := r.create(ctx, "--empty"); err != nil {
+		return err
 	}
 	if err := r.project.Up(ctx, services...); err != nil {
 		return err

@@ -93,7 +93,7 @@ func open(t *testing.T, url string, files secure.TLS) *asker {
 func (a *asker) join() error {
 	ctx, cancel := context.WithTimeout(a.t.Context(), joinTimeout)
 	defer cancel()
-	_, err := a.coord.Join(ctx, layout)
+	_, err := coordtest.CreateAndJoin(ctx, a.coord, layout)
 	return err
 }
 

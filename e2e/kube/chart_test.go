@@ -35,7 +35,7 @@ func (n *node) byChart() (windows []window) {
 		windows = append(windows, w)
 		n.Logf("%s: %v after the first process", name, n.age())
 	}
-	helm(chartArgs("install")...)
+	helm(chartArgs("install", "cluster.empty=true")...)
 	n.deploy("one", "chart", steady)
 	n.await("one", "deployment/chart")
 	during("a pod with a daemon of its own, beside the chart's", func() {

@@ -103,9 +103,20 @@ func (n *node) namespaces() {
 // install applies what a user would, with the overlay of this directory.
 func (n *node) install() {
 	n.kubectl("apply", "-k", "overlay")
+	n.create()
 	n.await(system, daemon)
 	n.await(system, driver)
 	n.Logf("FIGURE daemon and driver are ready %v after the first process", n.age())
+}
+
+// create has a daemon's pod make the cluster, as docs/kubernetes.md says.
+func (n *node) create(args ...string) {
+	n.Helper()
+	command := append([]string{"-n", system, "exec", daemon, "--", "/flakeward", "cluster", "create", "--empty", "--config=/etc/flakeward/flakeward.yaml"}, args...)
+	n.until("the cluster is made", func() (string, bool) {
+		out, err := n.try("kubectl", command...)
+		return out, err == nil
+	})
 }
 
 // flows waits until both applications have got more IDs: what they record grows.

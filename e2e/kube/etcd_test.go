@@ -88,8 +88,10 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 		n.Errorf("helm without a coordinator says: %v\n%s", err, out)
 	}
 	began := n.age()
-	n.do("helm", "install", "flakeward", chart, "--namespace", system, "--set", "etcd.enabled=true", "--set", "image.tag=kube", "--set", "csi.image.tag=kube",
-		"--set", "etcd.image.repository=flakeward-etcd", "--set", "etcd.image.tag=local", "--wait", "--timeout", long.String())
+	n.do("helm", "install", "flakeward", chart, "--namespace", system, "--set", "etcd.enabled=true", "--set", "cluster.empty=true", "--set", "image.tag=kube", "--set", "csi.image.tag=kube",
+		"--set", "etcd.image.repository=flakeward-etcd", "--set", "etcd.image.tag=local", "--timeout", long.String())
+	n.await(system, daemon)
+	n.await(system, driver)
 	n.deploy("one", "own", steady)
 	n.await("one", "deployment/own")
 	n.grow("one", "own")
@@ -135,6 +137,7 @@ func (n *node) withEtcdOfTheManifests() (windows []window) {
 	secret("flakeward-etcd", "etcd")
 	secret("flakeward-coordinator", "flakeward")
 	n.kubectl("apply", "-k", "etcd")
+	n.create("--coord-ca=/etc/flakeward-coordinator/ca.crt", "--coord-cert=/etc/flakeward-coordinator/tls.crt", "--coord-key=/etc/flakeward-coordinator/tls.key")
 	n.await(system, etcdSet)
 	n.await(system, daemon)
 	n.await(system, driver)

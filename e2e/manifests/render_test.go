@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	apps "k8s.io/api/apps/v1"
+	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	networking "k8s.io/api/networking/v1"
 	policy "k8s.io/api/policy/v1"
@@ -70,6 +71,7 @@ var types = map[string]func(object) error{
 	"v1 ConfigMap":                            is[core.ConfigMap],
 	"v1 Service":                              is[core.Service],
 	"policy/v1 PodDisruptionBudget":           is[policy.PodDisruptionBudget],
+	"batch/v1 Job":                            is[batch.Job],
 	"apps/v1 DaemonSet":                       is[apps.DaemonSet],
 	"apps/v1 Deployment":                      is[apps.Deployment],
 	"apps/v1 StatefulSet":                     is[apps.StatefulSet],
@@ -163,11 +165,17 @@ func rendered(values string) (map[string]string, error) {
 // renderedWith is rendered for values that were parsed. The release has a name that is no text where
 // it is not quoted.
 func renderedWith(given map[string]any) (map[string]string, error) {
+	return renderedFor(chartutil.ReleaseOptions{IsInstall: true}, given)
+}
+
+// renderedFor is renderedWith for an install or an upgrade.
+func renderedFor(release chartutil.ReleaseOptions, given map[string]any) (map[string]string, error) {
 	chart, err := loader.LoadDir(filepath.Join("..", "..", "deploy", "helm", "flakeward"))
 	if err != nil {
 		return nil, err
 	}
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "7", Namespace: "flakeward", IsInstall: true}, nil)
+	release.Name, release.Namespace = "7", "flakeward"
+	all, err := chartutil.ToRenderValues(chart, given, release, nil)
 	if err != nil {
 		return nil, err
 	}

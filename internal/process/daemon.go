@@ -62,6 +62,33 @@ type Host struct {
 	// Within is a command that gets the program and its arguments as its last ones and becomes it
 	// by exec, such as nsenter; nil: the program is started itself.
 	Within []string
+
+	created bool // the cluster
+}
+
+// create has the program make the cluster that the flags name, in etcd or ZooKeeper, unless there is
+// one.
+func (h *Host) create(ctx context.Context) error {
+	args, at := []string{"cluster", "create", "--empty", "--timeout", "1m"}, false
+	for i, flag := range h.Flags {
+		name, value, joined := strings.Cut(flag, "=")
+		if !joined && i+1 < len(h.Flags) {
+			value = h.Flags[i+1]
+		}
+		if name == "--coord" || name == "--layout" || name == "--datacenter" || name == "--window" || strings.HasPrefix(name, "--coord-") {
+			args = append(args, name, value)
+			at = at || name == "--coord" && !strings.HasPrefix(value, "dir:")
+		}
+	}
+	if !at {
+		return nil
+	}
+	command := exec.CommandContext(ctx, h.Binary, args...)
+	command.Env = append(os.Environ(), h.Env...)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot make the cluster: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // NewHost has daemons of the given program keep everything below dir.
@@ -106,8 +133,14 @@ type Daemon struct {
 	said  *messages
 }
 
-// Start starts a daemon on the host, as the function Start does.
+// Start starts a daemon on the host, as the function Start does. The first time it makes its cluster.
 func (h *Host) Start(ctx context.Context) (*Daemon, error) {
+	if !h.created {
+		if err := h.create(ctx); err != nil {
+			return nil, err
+		}
+		h.created = true
+	}
 	kept, err := os.OpenFile(h.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot keep the daemon's log: %w", err)

@@ -179,7 +179,7 @@ func (p Plan) beside(r *rand.Rand, f Fault) Fault {
 // What a claim, a grant and a release take, in requests and in steps of the disk.
 var (
 	requests = []string{"", "", "", "create a claim", "read what was claimed", "open a record", "open a record", "extend a grant", "extend a grant", "release a worker ID",
-		"release a worker ID", "delete a claim", "list the claims", "list own claims", "join", "take a number", "open a session", "read the host's worker ID"}
+		"release a worker ID", "delete a claim", "list the claims", "list own claims", "look for the layout", "take a number", "open a session", "read the host's worker ID"}
 	steps = []string{"", "", string(disk.StepOpen), string(disk.StepWrite), string(disk.StepSync)}
 )
 

@@ -73,24 +73,15 @@ func (c wrongly) coord() string { return coords[int(c)%len(coords)] }
 // datacenter is one that the layout does not have.
 func (c wrongly) datacenter() uint64 { return uint64(int(c) / len(coords)) }
 
-// stray is how long a request may still arrive that a daemon has given up.
-const stray = scheduler.Time(15 * time.Second)
-
-// misconfigured reports whether any daemon is configured wrongly, would be at its next start, or
-// may have asked to join not long ago.
-func (sim *Simulation) misconfigured() bool {
-	return sim.scheduler.Now() < sim.strayUntil || slices.ContainsFunc(sim.slots, func(s *slot) bool { return s.wrongly != 0 || s.proc != nil && s.proc.wrongly != 0 })
-}
-
 // misconfigure stops a daemon in order and starts it with a wrong configuration, once.
 func (sim *Simulation) misconfigure(s *slot, f Fault) bool {
-	if s.proc == nil || s.proc.ending || len(sim.tree.Layout()) == 0 { // it would make a cluster with its own layout
+	if s.proc == nil || s.proc.ending {
 		return false
 	}
 	s.wrongly = wrongly(1 + sim.random.IntN(2*len(coords)-1))
 	s.proc.stop(time.Millisecond)
 	sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(f.For), func() {
-		s.wrongly, sim.strayUntil = 0, sim.scheduler.Now()+stray
+		s.wrongly = 0
 		s.host.do(func() {
 			if s.proc != nil {
 				s.proc.stop(time.Millisecond)

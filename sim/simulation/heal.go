@@ -27,6 +27,9 @@ func (sim *Simulation) heal() {
 		clear(counts)
 	}
 	sim.mendAll()
+	if len(sim.tree.Layout()) == 0 {
+		sim.create(sim.highest)
+	}
 	now := sim.scheduler.Now()
 	right := max(begin.UnixNano()+int64(now)+int64(rest), sim.layout.UnixNanos(sim.highest+1))
 	// Clocks were wrong, or are set ahead now: a person says that they are right.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -264,12 +265,10 @@ func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {
 		}
 		return sim.raise(to)
 	case Wiped:
-		if sim.misconfigured() { // it would be the first in the new cluster, and nobody else then
-			return false
-		}
 		sim.tree.Wipe()
 		sim.older = nil
 		clear(sim.seen)
+		sim.scheduler.At(sim.scheduler.Now()+scheduler.Time(sim.random.Int64N(int64(5*time.Second))), func() { sim.create(sim.highest) })
 		sim.startAgain() // one may have learned no more than that the servers went back
 	case DamagedLayout, DamagedRecord, DamagedHint:
 		return sim.damageTree(f, s)
@@ -282,6 +281,16 @@ func (sim *Simulation) prolong(by scheduler.Time) {
 	for _, session := range sim.tree.Sessions() {
 		sim.seen[session] = sim.scheduler.Now() + by
 	}
+}
+
+// create makes a cluster where there is none.
+func (sim *Simulation) create(floor generator.Tick) {
+	o, err := sim.asOperator()
+	var made coord.Created
+	if err == nil {
+		made, err = o.Create(context.Background(), coord.NewCluster{Text: grant.LayoutText(sim.layout, 0), Workers: sim.layout.Workers(), Window: generator.Tick(sim.plan.Timing.Window / sim.layout.TickLength()), Floor: floor})
+	}
+	sim.say(nil, "a cluster is made: %+v, %v", made, err)
 }
 
 // raise raises all marks.

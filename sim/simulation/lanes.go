@@ -57,7 +57,7 @@ func (p *proc) makeLanes(dir *journal.Dir, log hclog.Logger) error {
 		}
 		part := &lanePart{p: p, number: i}
 		part.holder = grant.New(grant.Config{
-			Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Accept: s.accept, Timing: sim.plan.Timing, FirstWait: first,
+			Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, FirstWait: first,
 			Clock: p.known, Kept: p.known.Kept, Random: p.random.Float64, Journal: recorded{file, part}, Lane: i, FromZero: sim.plan.fromZero(s.number), Issued: issued, Log: log,
 		}, part)
 		part.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, part.holder)

@@ -49,7 +49,6 @@ type slot struct {
 	others       []*disk.Disk // of the other lanes' journals
 	proc         *proc        // nil while none runs
 	starts       uint64
-	accept       string       // the cluster that the next start accepts
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent
 	acked        map[place]generator.Tick
@@ -248,10 +247,6 @@ func (p *proc) check(err error) {
 	p.sim.say(p.slot, "stops by itself: %v", err)
 	if errors.Is(err, coord.ErrOtherCluster) {
 		p.late(coord.ErrOtherCluster)
-	}
-	var foreign *grant.ForeignError
-	if errors.As(err, &foreign) {
-		p.slot.accept = foreign.Found
 	}
 	p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.do(func() { p.stop(500 * time.Millisecond) }) })
 }

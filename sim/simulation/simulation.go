@@ -61,13 +61,11 @@ type Simulation struct {
 	conns       uint32                      // that were made
 	damaged     []*damage
 	openers     map[string]*slot // who has made each opening
-	// strayUntil is until when what a daemon of a wrong configuration has asked may still arrive.
-	strayUntil scheduler.Time
-	counts     Counts
-	ends       Ends
-	wrong      string
-	healed     bool      // nothing goes wrong any more
-	out        io.Writer // nil: no trace
+	counts      Counts
+	ends        Ends
+	wrong       string
+	healed      bool      // nothing goes wrong any more
+	out         io.Writer // nil: no trace
 }
 
 // Counts is what happened in a run.
@@ -177,6 +175,7 @@ func (sim *Simulation) build() {
 		s.inPlace = make([]bool, len(s.disks()))
 		sim.slots = append(sim.slots, s)
 	}
+	sim.create(sim.layout.TickAt(begin.UnixNano()))
 	for _, s := range sim.slots {
 		sim.scheduler.At(scheduler.Time(sim.random.Int64N(5e8)), func() { sim.start(s) })
 	}

@@ -46,6 +46,13 @@ func epochOf(layout []byte) string {
 	return l.Epoch
 }
 
+// floorOf is a cluster's floor.
+func floorOf(layout []byte) generator.Tick {
+	var l struct{ Floor generator.Tick }
+	_ = json.Unmarshal(layout, &l)
+	return l.Floor
+}
+
 // memo reads each value once. Nobody changes a value that is stored, so where one begins tells it
 // apart.
 type memo[T any] struct {

@@ -33,7 +33,7 @@ type published struct{ before, last generator.Tick }
 func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
 	r, t := sim.record.of(value), &sim.truth
 	if cluster := sim.cluster.of(sim.tree.Layout()); cluster != t.cluster || t.records == nil {
-		*t = truth{cluster: cluster, records: map[int]history.Version{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
+		*t = truth{cluster: cluster, raised: floorOf(sim.tree.Layout()), records: map[int]history.Version{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}, marks: map[string]published{}}
 	}
 	now := r.version(0, worker)
 	last := t.opened[worker]

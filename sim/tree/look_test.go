@@ -44,7 +44,7 @@ func notedIn(t *testing.T, kind tree.Kind, of *tree.Tree, name string) (*claims.
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: inTree}); err != nil {
+	if _, err := coordtest.CreateAndJoin(t.Context(), c, coord.Layout{Text: "layout", Workers: inTree}); err != nil {
 		t.Fatal(err)
 	}
 	n.writes()

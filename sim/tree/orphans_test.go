@@ -75,7 +75,7 @@ func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Join(t.Context(), coord.Layout{Text: "layout", Workers: 2}); err != nil {
+	if _, err := coordtest.CreateAndJoin(t.Context(), c, coord.Layout{Text: "layout", Workers: 2}); err != nil {
 		t.Fatal(err)
 	}
 	return c, w

@@ -180,9 +180,9 @@ func (s *Store) LookAnew(ctx context.Context) (found claims.Entry, err error) {
 	return found, err
 }
 
-// Join implements claims.Store.
-func (s *Store) Join(ctx context.Context, layout []byte) (stored claims.Entry, err error) {
-	err = s.plain(ctx, "join", func(t *Tree) func() {
+// Make implements claims.Store.
+func (s *Store) Make(ctx context.Context, layout []byte) (stored claims.Entry, err error) {
+	err = s.plain(ctx, "make the cluster", func(t *Tree) func() {
 		e := t.join(layout)
 		return func() { stored = e }
 	})

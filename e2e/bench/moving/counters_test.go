@@ -110,7 +110,7 @@ func TestBesideACounterAndThenInItsPlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := begin(t)
 			config := daemontest.Config(sockettest.Dir(t))
-			config.IDs.AboveID = uint64(c.last())
+			above(t, config, c.last())
 			d := daemontest.Start(t, config)
 			s := dial(t, d.Config.Socket.Path)
 			var theirs, ours []int64
@@ -131,7 +131,7 @@ func TestBesideACounterAndThenInItsPlace(t *testing.T) {
 			}
 			// The callers that were left are moved.
 			place := daemontest.Config(sockettest.Dir(t))
-			place.IDs.AboveID = uint64(last)
+			above(t, place, last)
 			after := dial(t, daemontest.Start(t, place).Config.Socket.Path).next(1000)
 			for _, ids := range [][]int64{ours, after} {
 				if low := slices.Min(ids); low <= last || !slices.IsSorted(ids) {

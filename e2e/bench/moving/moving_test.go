@@ -8,16 +8,17 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -115,7 +116,11 @@ func TestBesideAndThenInThePlace(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
 			c := daemontest.Config(sockettest.Dir(t))
-			c.IDs.Layout, c.IDs.Datacenter, c.IDs.WorkerRange = f.layout, f.datacenter, f.ours
+			c.IDs.Layout, c.IDs.Datacenter = f.layout, f.datacenter
+			if f.ours != "" {
+				must.Do(t, os.MkdirAll(c.StateDir, 0o700))
+				daemontest.Create(t, c, func(n *coord.NewCluster) { n.Range = f.rangeOf(t) })
+			}
 			s := dial(t, daemontest.Start(t, c).Config.Socket.Path)
 			next := f.make(t, f.parts)
 
@@ -208,21 +213,22 @@ func TestTheFloorAboveTheirs(t *testing.T) {
 			t.Parallel()
 			last := c.last(t, c.layout)
 			config := daemontest.Config(sockettest.Dir(t))
-			config.IDs.Layout, config.IDs.AboveID = c.layout, uint64(last)
-			d := daemontest.Start(t, config)
-			first := dial(t, d.Config.Socket.Path).next(1)[0]
+			config.IDs.Layout = c.layout
+			above(t, config, last)
+			first := dial(t, daemontest.Start(t, config).Config.Socket.Path).next(1)[0]
 			tick := partsOf(t, c.layout, last).Tick
 			if first <= last || partsOf(t, c.layout, first).Tick <= tick {
 				t.Errorf("their last is %d of tick %d, and our first %d", last, tick, first)
 			}
-			d.Stop()
-			// A cluster that was made without is refused to one that asks for more.
-			config.IDs.AboveID = uint64(first) + 1<<45
-			if err := daemontest.Launch(t, config, daemon.Run).Refusal(); err == nil || !strings.Contains(err.Error(), "--above-id") {
-				t.Errorf("a later --above-id: %v, want it refused", err)
-			}
 		})
 	}
+}
+
+// above makes the cluster of a daemon, as `cluster create --above-id` does.
+func above(t *testing.T, c daemon.Config, id int64) {
+	t.Helper()
+	must.Do(t, os.MkdirAll(c.StateDir, 0o700))
+	daemontest.Create(t, c, func(n *coord.NewCluster) { n.Floor = partsOf(t, c.IDs.Layout, id).Tick })
 }
 
 func partsOf(t *testing.T, layout string, id int64) generator.Parts {

@@ -10,3 +10,13 @@
 {{- fail "\n\nTLS is given on one side alone: etcd.tlsSecret is the members' certificate, and coordinatorTLS.secret the daemons'. Give both, or neither.\n" -}}
 {{- end -}}
 {{- end -}}
+
+{{/* The URL of the chart's own etcd. */}}
+{{- define "flakeward.etcd" -}}
+etcd://flakeward-etcd-0.flakeward-etcd-peers:2379,flakeward-etcd-1.flakeward-etcd-peers:2379,flakeward-etcd-2.flakeward-etcd-peers:2379/flakeward
+{{- end -}}
+
+{{/* The settings' file. With the chart's own etcd a variable names the coordinator. */}}
+{{- define "flakeward.settings" -}}
+{{- toYaml (ternary (omit .Values.settings "coord") .Values.settings .Values.etcd.enabled) -}}
+{{- end -}}
