@@ -1,0 +1,223 @@
+package coordtest
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/audit/linear"
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
+)
+
+var fighting = []testCase{
+	{"fighting: whatever is lost meanwhile, the calls of all can be put in an order", fought},
+}
+
+const (
+	fighters = 4 // for one worker ID less
+	blows    = 80
+)
+
+// fought has fighters claim, extend and release, while requests and replies are lost and sessions
+// end, and judges each worker ID's calls by what package linear says of them.
+func fought(k *kit) {
+	k.workers = fighters - 1
+	var f fight
+	var all sync.WaitGroup
+	for i := range fighters {
+		one := &fighter{fight: &f, kit: k, number: i, random: rand.New(rand.NewPCG(uint64(i), 0))}
+		one.begin()
+		all.Go(func() {
+			for range blows {
+				one.blow()
+			}
+		})
+	}
+	all.Wait()
+	if k.Failed() {
+		return
+	}
+	end := f.now()
+	marks := must.Get(k.operator().Marks(k.Context()))(k)
+	for _, m := range marks {
+		f.note(linear.Op{Kind: linear.Read, Call: end, Return: f.now(), Worker: m.Worker,
+			Found: history.Version{Worker: m.Worker, Ceiling: m.Ceiling, Issued: m.Issued, Mark: m.Mark, Holder: m.Holder}})
+	}
+	if done := f.done(); done[linear.Open] < 2*fighters || done[linear.Extend] < 2*fighters || done[linear.Release] == 0 || done[linear.End] == 0 {
+		k.Errorf("what was done by kind: %v: that is no fight", done)
+	}
+	for _, v := range linear.Check(f.all, time.Minute) {
+		k.Errorf("worker ID %d: no order of its calls is one that may be (undecided: %v); the last by their ends:", v.Worker, v.Undecided)
+		for _, o := range v.Until[max(0, len(v.Until)-12):] {
+			k.Logf("%d to %d, %d: %v", o.Call, o.Return, o.Client, o)
+		}
+	}
+}
+
+// fight is what all have done.
+type fight struct {
+	clock   clockguard.System
+	unknown atomic.Int64 // openings that nobody was told of
+	harness sync.Mutex   // which is not made for several at once
+
+	mu  sync.Mutex
+	all []linear.Op
+}
+
+func (f *fight) now() int64 { return int64(f.clock.Now().Mono) }
+
+func (f *fight) note(o linear.Op) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, o)
+}
+
+// done counts what was done, by kind.
+func (f *fight) done() map[linear.Kind]int {
+	counts := map[linear.Kind]int{}
+	for _, o := range f.all {
+		if o.Outcome == linear.Done {
+			counts[o.Kind]++
+		}
+	}
+	return counts
+}
+
+// fighter is one daemon, with one claim at the most.
+type fighter struct {
+	*fight
+	kit    *kit
+	number int
+	random *rand.Rand
+	node   *node
+
+	claim         coord.Claim // nil: none
+	opening       string      // the last one, and how far it came
+	ceiling, mark generator.Tick
+}
+
+func (f *fighter) begin() {
+	f.harness.Lock()
+	defer f.harness.Unlock()
+	f.node = f.kit.start(fmt.Sprintf("host %d", f.number))
+}
+
+// fault has a request of the next call fail.
+func (f *fighter) fault() {
+	f.harness.Lock()
+	defer f.harness.Unlock()
+	f.kit.Fault(f.kit, f.node.Coordinator, f.random.IntN(3), f.random.IntN(2) == 0)
+}
+
+// revoke ends the session.
+func (f *fighter) revoke() {
+	f.harness.Lock()
+	defer f.harness.Unlock()
+	f.kit.Revoke(f.kit, f.node.Coordinator)
+}
+
+// blow is one call, or the end of the session. One request of some calls, or its reply, is lost.
+func (f *fighter) blow() {
+	if f.kit.Fault != nil && f.random.IntN(4) == 0 {
+		f.fault()
+	}
+	switch n := f.random.IntN(10); {
+	case n == 0:
+		f.lose()
+	case f.claim == nil:
+		f.open()
+	case n < 3:
+		f.release()
+	default:
+		f.extend()
+	}
+}
+
+// lose ends the session. Half of the fighters begin anew, and the others do not know of it.
+func (f *fighter) lose() {
+	o := linear.Op{Client: f.number, Kind: linear.End, Call: f.now()}
+	f.revoke()
+	if o.Return = f.now(); f.claim != nil {
+		o.Worker, o.Opening = f.claim.Worker(), f.claim.Opening()
+		f.note(o)
+	}
+	if f.random.IntN(2) == 0 {
+		f.claim = nil
+		f.begin()
+	}
+}
+
+func (f *fighter) open() {
+	request := anyone()
+	if f.random.IntN(2) == 0 {
+		request.Opening, request.Mark = f.opening, f.mark-generator.Tick(f.random.IntN(2)) // or an older copy of the journal
+	}
+	pending, err := f.node.Claim(f.kit.Context(), request)
+	if err != nil {
+		return // everything is held, or a reply was lost
+	}
+	o := linear.Op{Client: f.number, Kind: linear.Open, Call: f.now(), Worker: pending.Worker(), From: request.Opening, FromMark: request.Mark, Continues: pending.Continues()}
+	claim, err := pending.Open(f.kit.Context())
+	if o.Return = f.now(); err == nil {
+		o.Opening, o.Floor, o.Continues = claim.Opening(), claim.Floor(), claim.Continues()
+		f.claim, f.opening, f.ceiling = claim, claim.Opening(), claim.Floor()
+		if !claim.Continues() {
+			f.mark = 0
+		}
+	} else {
+		o.Outcome, o.Opening = linear.Unknown, fmt.Sprint(linear.Unseen, f.unknown.Add(1))
+		if errors.Is(err, coord.ErrRaced) {
+			o.By = o.Return // a try whose reply was lost may have been stored, and another after it
+		}
+	}
+	f.note(o)
+}
+
+func (f *fighter) extend() {
+	f.ceiling += generator.Tick(1 + f.random.IntN(100))
+	progress := coord.Progress{Ceiling: f.ceiling, Mark: f.mark, Issued: f.mark}
+	if f.random.IntN(2) == 0 {
+		progress.Mark = f.ceiling - 1
+	}
+	o := linear.Op{Client: f.number, Kind: linear.Extend, Progress: progress}
+	f.call(o, func() error {
+		err := f.claim.Extend(f.kit.Context(), progress)
+		if err == nil {
+			f.mark = progress.Mark
+		}
+		return err
+	})
+}
+
+// release is tried until its outcome is known.
+func (f *fighter) release() {
+	o := linear.Op{Client: f.number, Kind: linear.Release, To: max(f.mark, f.ceiling-generator.Tick(f.random.IntN(50)))}
+	for f.call(o, func() error { return f.claim.Release(f.kit.Context(), o.To) }) == linear.Unknown {
+	}
+	f.claim = nil
+}
+
+// call makes a call on the claim.
+func (f *fighter) call(o linear.Op, make func() error) linear.Outcome {
+	o.Worker, o.Opening, o.Call = f.claim.Worker(), f.claim.Opening(), f.now()
+	err := make()
+	o.Return = f.now()
+	switch {
+	case errors.Is(err, coord.ErrLost):
+		o.Outcome = linear.Lost
+		if o.Kind == linear.Extend {
+			f.claim = nil
+		}
+	case err != nil:
+		o.Outcome = linear.Unknown
+	}
+	f.note(o)
+	return o.Outcome
+}
