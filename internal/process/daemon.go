@@ -66,9 +66,9 @@ type Host struct {
 	created bool // the cluster
 }
 
-// create has the program make the cluster that the flags name, in etcd or ZooKeeper, unless there is
-// one.
-func (h *Host) create(ctx context.Context) error {
+// Create has the program make the cluster that the flags name, in etcd or ZooKeeper, unless there is
+// one. A host's first Start does it.
+func (h *Host) Create(ctx context.Context) error {
 	args, at := []string{"cluster", "create", "--empty", "--timeout", "1m"}, false
 	for i, flag := range h.Flags {
 		name, value, joined := strings.Cut(flag, "=")
@@ -136,7 +136,7 @@ type Daemon struct {
 // Start starts a daemon on the host, as the function Start does. The first time it makes its cluster.
 func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	if !h.created {
-		if err := h.create(ctx); err != nil {
+		if err := h.Create(ctx); err != nil {
 			return nil, err
 		}
 		h.created = true
