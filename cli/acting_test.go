@@ -23,6 +23,7 @@ func TestRaise(t *testing.T) {
 		change   func(*standIn)
 		stdin    string
 		terminal bool
+		unsynced bool
 		to       time.Duration  // from noon
 		later    generator.Tick // the highest ceiling that stays above it; 0: none does
 		warned   string         // part of the warning; empty: there is none
@@ -32,15 +33,17 @@ func TestRaise(t *testing.T) {
 		{name: "unless told", args: "--yes", to: 15 * time.Minute},
 		{name: "a longer window", args: "--yes", change: func(s *standIn) { s.inspected.Longest = 7_200_000 }, to: 2*time.Hour + 5*time.Minute},
 		{name: "below a ceiling", args: "--yes", change: func(s *standIn) { s.marks[1].Ceiling = tickAt(time.Hour) }, to: 15 * time.Minute, later: tickAt(time.Hour)},
-		{name: "by", args: "--yes --by 20m", to: 20 * time.Minute},
+		{name: "by", args: "--yes --begin 20m", to: 20 * time.Minute},
 		{name: "to", args: "--yes --to 2026-01-01T13:00:00+00:00", to: time.Hour},
-		{name: "by just enough", args: "--yes --by 10m", to: 10 * time.Minute},
-		{name: "too near, forced", args: "--yes --by 5m --force", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) }, to: 5 * time.Minute,
+		{name: "by just enough", args: "--yes --begin 10m", to: 10 * time.Minute},
+		{name: "too near, forced", args: "--yes --begin 5m --force", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) }, to: 5 * time.Minute,
 			warned: "5m0s from now, less than the 10m0s that daemons may have been granted, the longest window that the cluster ever had; daemons may hold grants beyond it"},
-		{name: "both, forced", args: "--yes --by 1s --force", to: time.Second, later: tickAt(10 * time.Minute), warned: "less than the 10m0s"},
-		{name: "far, forced", args: "--yes --by 26h --force", to: 26 * time.Hour},
-		{name: "far, allowed", args: "--yes --by 26h --max 27h", to: 26 * time.Hour},
+		{name: "both, forced", args: "--yes --begin 1s --force", to: time.Second, later: tickAt(10 * time.Minute), warned: "less than the 10m0s"},
+		{name: "far, forced", args: "--yes --begin 26h --force", to: 26 * time.Hour},
+		{name: "far, allowed", args: "--yes --begin 26h --max 27h", to: 26 * time.Hour},
 		{name: "asked", stdin: "y\n", terminal: true, to: 15 * time.Minute},
+		{name: "a clock that may be wrong, and is right", args: "--yes", unsynced: true, to: 15 * time.Minute},
+		{name: "a clock that may be wrong", stdin: "y\n", terminal: true, unsynced: true, err: "synchronised", code: ExitUsage},
 		{name: "asked, in a word", stdin: "Yes\n", terminal: true, to: 15 * time.Minute},
 		{name: "asked, without an end of line", stdin: "y", terminal: true, to: 15 * time.Minute},
 
@@ -48,15 +51,15 @@ func TestRaise(t *testing.T) {
 		{name: "just Enter", stdin: "\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "no answer", stdin: "", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "nobody to ask", stdin: "y\n", err: "marks raise asks before it acts, and standard input is no terminal to ask on: --yes", code: ExitUsage},
-		{name: "less than a larger window", args: "--yes --by 119m", change: func(s *standIn) { s.inspected.Longest = 7_200_000 }, err: "less than the 2h0m0s that daemons may have been granted", code: ExitUsage},
-		{name: "far", args: "--yes --by 25h1s", err: "more than --max 25h0m0s", code: ExitUsage},
-		{name: "too near", args: "--yes --by 9m59s", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) },
+		{name: "less than a larger window", args: "--yes --begin 119m", change: func(s *standIn) { s.inspected.Longest = 7_200_000 }, err: "less than the 2h0m0s that daemons may have been granted", code: ExitUsage},
+		{name: "far", args: "--yes --begin 25h1s", err: "more than --max 25h0m0s", code: ExitUsage},
+		{name: "too near", args: "--yes --begin 9m59s", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) },
 			err: "less than the 10m0s that daemons may have been granted, the longest window that the cluster ever had", code: ExitUsage},
-		{name: "both", args: "--yes --by 1s", err: "no --to and no --by for one that is late enough", code: ExitUsage},
+		{name: "both", args: "--yes --begin 1s", err: "no --to and no --begin for one that is late enough", code: ExitUsage},
 		{name: "nearer than allowed", args: "--yes --max 10m", err: "more than --max 10m0s", code: ExitUsage},
 		{name: "the end", args: "--yes --to 2095-09-08 --force", err: "no ID could ever be issued again", code: ExitUsage},
 		{name: "the past", args: "--yes --to 2026-01-01T11:59:59Z", err: "has passed", code: ExitUsage},
-		{name: "by the past", args: "--yes --by -1m --force", err: "has passed", code: ExitUsage},
+		{name: "by the past", args: "--yes --begin -1m --force", err: "has passed", code: ExitUsage},
 		{name: "before the epoch", args: "--yes --to 2025-01-01", err: "before the layout's epoch", code: ExitUsage},
 		{name: "no time", args: "--yes --to soon", err: `--to: "soon" is not a time`, code: ExitUsage},
 		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether the marks were raised is not known", code: ExitFailed},
@@ -67,7 +70,7 @@ func TestRaise(t *testing.T) {
 			if c.change != nil {
 				c.change(s)
 			}
-			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
+			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal, unsynced: c.unsynced}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
 			checkError(t, err, c.err, c.code)
 			last := s.calls[len(s.calls)-1]
 			if unknown := strings.Contains(fmt.Sprint(err), "whether the marks were raised is not known"); unknown != (c.name == "unknown outcome") {
@@ -121,9 +124,7 @@ func failing(which string, err error) func(*standIn) {
 func TestRaiseWantsAnAnswerSoon(t *testing.T) {
 	s, clock := someCluster(), clocktest.NewManual(noon)
 	in, answer := io.Pipe()
-	out := &outside{operate: s.operate, clock: clock, terminal: func(any) bool {
-		return true
-	}}
+	out := &outside{operate: s.operate, clock: clock, terminal: func(any) bool { return true }, synchronised: func() bool { return true }}
 	var printed strings.Builder
 	asked := prompt{seen: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
@@ -154,7 +155,7 @@ func TestQuestionIsInterrupted(t *testing.T) {
 	s := someCluster()
 	in, answer := io.Pipe()
 	defer answer.Close() // ends the read that was left
-	out := &outside{operate: s.operate, clock: clocktest.NewManual(noon), terminal: func(any) bool { return true }}
+	out := &outside{operate: s.operate, clock: clocktest.NewManual(noon), terminal: func(any) bool { return true }, synchronised: func() bool { return true }}
 	ctx, interrupt := context.WithCancel(t.Context())
 	asked := prompt{seen: make(chan struct{}, 1)}
 	ended := make(chan error, 1)

@@ -43,7 +43,7 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 
 // adopt raises the marks first: a cluster with another UUID and old marks must not be left behind.
 func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Duration) error {
-	r, err := v.aimed(c, by, furthest)
+	r, err := v.aimed(c, out, by, furthest)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func TestACopyIsAdopted(t *testing.T) {
 		}
 	}
 	var out, said strings.Builder
-	must.Do(t, Run(t.Context(), []string{"flakeward", "cluster", "adopt", "--by", "1s", "--force", "--yes", "--coord", copied}, strings.NewReader(""), &out, &said, nil))
+	must.Do(t, Run(t.Context(), []string{"flakeward", "cluster", "adopt", "--begin", "1s", "--force", "--yes", "--coord", copied}, strings.NewReader(""), &out, &said, nil))
 	if !strings.Contains(said.String(), "flakeward: warning: ") {
 		t.Errorf("a time that may be too early is no warning: %q", said.String())
 	}

@@ -241,7 +241,7 @@ func TestCommands(t *testing.T) {
 		{[]string{"marks", "rise"}, "", `there is no marks command "rise": did you mean "raise"?`},
 		{[]string{"marks", "raise", "--nosuch"}, "", "see flakeward marks raise --help"},
 		{[]string{"marks", "raise", "now"}, "", `marks raise takes no arguments, but got "now"`},
-		{[]string{"marks", "raise", "--to", "2026-12-01", "--by", "1h"}, "", "give one of them"},
+		{[]string{"marks", "raise", "--to", "2026-12-01", "--begin", "1h"}, "", "give one of them"},
 		{[]string{"claims", "cleer"}, "", `did you mean "clear"?`},
 		{[]string{"claims", "clear"}, "", "the name of one claim: see flakeward claims"},
 		{[]string{"claims", "clear", "a", "b"}, "", "the name of one claim"},

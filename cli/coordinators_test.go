@@ -214,12 +214,12 @@ func TestOperatorsOnRealCoordinators(t *testing.T) {
 
 		t.Run("marks raise", func(t *testing.T) {
 			_, _, err := command(t, "y\n", "marks", "raise", "--coord", url)
-			checkError(t, err, "--yes lets it act", ExitUsage)
+			checkError(t, err, "--yes", ExitUsage)
 			if found := look(t, "marks", "--coord", url); len(found.Marks) != 2 || found.Raised != nil {
 				t.Errorf("the marks are %+v", found)
 			}
 			before := time.Now()
-			out, _, err := command(t, "", "marks", "raise", "--yes", "--by", "20m", "--coord", url)
+			out, _, err := command(t, "", "marks", "raise", "--yes", "--begin", "20m", "--coord", url)
 			if err != nil || !strings.Contains(out, "raised: ") {
 				t.Fatalf("%v\n%s", err, out)
 			}

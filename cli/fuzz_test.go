@@ -120,7 +120,7 @@ func FuzzSettings(f *testing.F) {
 // FuzzWords: no word of a command line is lost or made up when flags are put first.
 func FuzzWords(f *testing.F) {
 	f.Add("flakeward next 1000 --run --socket /x")
-	f.Add("flakeward marks --by 5m raise -- --to")
+	f.Add("flakeward marks --begin 5m raise -- --to")
 	f.Add("flakeward status --cluster -")
 	f.Add("flakeward marks --js")
 	f.Add("flakeward de")
@@ -148,7 +148,7 @@ func FuzzRaise(f *testing.F) {
 		s := someCluster()
 		args := []string{"marks", "raise", "--yes", "--to=" + text}
 		if by {
-			args[3] = "--by=" + text
+			args[3] = "--begin=" + text
 		}
 		if force {
 			args = append(args, "--force")

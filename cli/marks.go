@@ -81,8 +81,9 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			"The time must be later than every grant since the backup: at least now plus the longest window that the cluster ever had.\n" +
 			"The cluster's record has that. It counts as " + cluster.Span(cluster.LeastWindow) + " at least. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +
 			"An earlier time needs --force; IDs may then be issued twice. A longer window that was set only since the backup is not in\n" +
-			"the record: then give --by, that window plus a margin.\n" +
-			"The command uses this host's clock: check first that it is right. Nothing lowers a mark again.\n" +
+			"the record: then give --begin, that window plus a margin.\n" +
+			"The command goes by this host's clock, and refuses where the kernel does not call that synchronised, unless --yes is given.\n" +
+			"Nothing lowers a mark again.\n" +
 			"Afterwards, restart the daemons that log that the coordinator was restored. The others claim again without a restart.\n" +
 			coordinatorSource,
 		Flags: append(append(flags.flags(),
@@ -92,11 +93,11 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			if c.IsSet("to") && c.IsSet("by") {
-				return usagef("--to and --by both say how far to raise: give one of them")
+			if c.IsSet("to") && c.IsSet("begin") {
+				return usagef("--to and --begin both say how far to raise: give one of them")
 			}
 			return flags.with(c, func(v *inspection) error {
-				r, err := v.aimed(c, by, furthest)
+				r, err := v.aimed(c, out, by, furthest)
 				if err != nil {
 					return err
 				}
@@ -109,10 +110,10 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// raisingFlags say how far to raise: --by, --max and --force; and --yes.
+// raisingFlags say how far to raise: --begin, --max and --force; and --yes.
 func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.GenericFlag{Name: "by", Value: (*duration)(by), DefaultText: "the longest window plus 5m", Usage: "raise to this `DURATION` from now"},
+		&urfave.GenericFlag{Name: "begin", Value: (*duration)(by), DefaultText: "the longest window plus 5m", Usage: "raise to this `DURATION` from now"},
 		&urfave.GenericFlag{Name: "max", Value: (*duration)(furthest), Usage: "refuse to raise further than this `DURATION` from now"},
 		&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
 		yesFlag(),
@@ -120,7 +121,10 @@ func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
 }
 
 // aimed finds the tick to raise to, and says what would be done.
-func (v *inspection) aimed(c *urfave.Context, by, furthest time.Duration) (raising, error) {
+func (v *inspection) aimed(c *urfave.Context, out *outside, by, furthest time.Duration) (raising, error) {
+	if !out.synchronised() && !c.Bool(yesName) {
+		return raising{}, usagef("the kernel does not call this host's clock synchronised, and IDs are issued from a time by that clock on: set it right, or give --yes if it is")
+	}
 	marks, err := v.marks(c.Context)
 	if err != nil {
 		return raising{}, err
@@ -149,7 +153,7 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 		if at, err = instant.Parse(c.String("to"), r.now); err != nil {
 			return usagef("--to: %w", err)
 		}
-	case c.IsSet("by"):
+	case c.IsSet("begin"):
 		at = now.Add(by)
 	}
 	if !at.IsZero() {

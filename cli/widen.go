@@ -22,7 +22,8 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 		ArgsUsage: "LOW-HIGH|all",
 		Description: "A cluster that was made with --worker-range assigns the worker IDs of that range alone. This has it assign those from LOW to\n" +
 			"HIGH, both included, or all of the layout. The range has to have all that are assigned now: none is ever taken away.\n" +
-			"--above-id is the highest ID that the other generator made: each worker ID that is added begins after its time.\n" +
+			"--above-id is the highest ID that the other generator made: each worker ID that is added begins after its time, and not before\n" +
+			"the longest window and " + cluster.Span(cluster.Margin) + " have passed.\n" +
 			"Stop the other generator on every host first. Daemons go on meanwhile, and keep their worker IDs. Take --worker-range out of\n" +
 			"their settings afterwards: a start with the old range is refused.\n" +
 			coordinatorSource,
@@ -47,7 +48,9 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				begin := v.cluster.Layout.StartOf(max(above, v.cluster.Above) + 1) // it is never lowered
+				// They begin as far ahead as after a raise: whoever had them may issue a little longer.
+				above = max(above, v.cluster.Target(v.now()))
+				begin := v.cluster.Layout.StartOf(above + 1)
 				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nworkers  %v now, %v then\nbegin    %s, %s: each worker ID that is added\n",
 					v.cluster.UUID, v.where, v.cluster.Range, to.Of(v.cluster.Workers), cluster.Time(begin), cluster.Signed(begin.Sub(v.now()))); err != nil {
 					return err

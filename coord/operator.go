@@ -42,8 +42,8 @@ type Operator interface {
 	NewUUID(ctx context.Context) (uuid string, err error)
 
 	// Widen has the cluster assign the worker IDs of a range that has all of those which it
-	// assigns now, and lets none that was never held be issued from at or below the tick above,
-	// in one step. Claims and grants stay. *NarrowError, and nothing is written, if the range
+	// assigns now. None that is added is issued from at or below the tick above. Claims and grants
+	// stay. *NarrowError, and nothing is written, if the range
 	// lacks one of them. After another error the outcome is unknown; to do it twice does no harm.
 	Widen(ctx context.Context, to WorkerRange, above generator.Tick) error
 
@@ -164,8 +164,6 @@ type Inspected struct {
 	Window, Longest generator.Tick
 	// Range are the worker IDs that are assigned; the zero value: all.
 	Range WorkerRange
-	// Above is the tick that no worker ID was first issued from at or below; 0 if none was said.
-	Above generator.Tick
 }
 
 // Mark is a worker ID's record.

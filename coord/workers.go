@@ -34,6 +34,12 @@ func (r WorkerRange) Last() int { return r.First + r.Count - 1 }
 // Has reports whether a worker ID is in the range. The zero value has none.
 func (r WorkerRange) Has(worker int) bool { return worker >= r.First && worker <= r.Last() }
 
+// Without are the ranges of those worker IDs that are in this range and not in the other, which it
+// contains.
+func (r WorkerRange) Without(other WorkerRange) []WorkerRange {
+	return []WorkerRange{{First: r.First, Count: other.First - r.First}, {First: other.Last() + 1, Count: r.Last() - other.Last()}}
+}
+
 // Of is the range with all worker IDs, of which there are so many, in the place of the zero value.
 func (r WorkerRange) Of(workers int) WorkerRange {
 	if r.Count == 0 {

@@ -24,3 +24,21 @@ func FuzzParseWorkerRange(f *testing.F) {
 		}
 	})
 }
+
+func TestWithout(t *testing.T) {
+	all := coord.WorkerRange{First: 2, Count: 6}
+	for _, other := range []coord.WorkerRange{{First: 2, Count: 6}, {First: 2, Count: 1}, {First: 7, Count: 1}, {First: 4, Count: 2}} {
+		seen := map[int]bool{}
+		for _, r := range all.Without(other) {
+			for worker := r.First; worker <= r.Last(); worker++ {
+				if seen[worker] || !all.Has(worker) || other.Has(worker) {
+					t.Errorf("%v without %v has %d", all, other, worker)
+				}
+				seen[worker] = true
+			}
+		}
+		if len(seen) != all.Count-other.Count {
+			t.Errorf("%v without %v has %d worker IDs", all, other, len(seen))
+		}
+	}
+}

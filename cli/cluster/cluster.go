@@ -23,8 +23,6 @@ type Cluster struct {
 	Workers int
 	// Range are those of them that it assigns.
 	Range coord.WorkerRange
-	// Above is the tick that no worker ID was first issued from at or below; 0 if none was said.
-	Above generator.Tick
 	// Floor is the tick that all ceilings were raised to last, 0 if never.
 	Floor generator.Tick
 	// ClusterEpoch changes with each raise; empty: there was none.
@@ -60,7 +58,6 @@ func Of(v coord.Inspected) (Cluster, error) {
 		Datacenter: datacenter,
 		Workers:    workers,
 		Range:      v.Range.Of(workers),
-		Above:      v.Above,
 		Floor:      v.Floor, ClusterEpoch: v.ClusterEpoch,
 		Window: windowOf(v.Window, layout), Longest: windowOf(v.Longest, layout),
 	}, nil

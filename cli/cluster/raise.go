@@ -77,7 +77,7 @@ func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 	case l.Forced:
 		return nil
 	case near != "":
-		return fmt.Errorf("%s: give a later time, or no --to and no --by for one that is late enough; --force raises to it all the same", near)
+		return fmt.Errorf("%s: give a later time, or no --to and no --begin for one that is late enough; --force raises to it all the same", near)
 	case left > l.Furthest:
 		return fmt.Errorf("%s is %s from now, more than --max %v, and no ID could be issued before it: --force raises to it all the same", Time(at), Span(left), l.Furthest)
 	}

@@ -18,7 +18,6 @@ type cluster struct {
 	epoch   string
 	allowed coord.WorkerRange // the zero value: all
 	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
-	above   generator.Tick    // the ceiling of a worker ID without a record
 	start   uint64            // the worker ID at which assigning starts
 }
 
@@ -42,11 +41,7 @@ func (j *cluster) continues(r record, request coord.Request) bool {
 
 // found is the record as the next holder finds it, also where there is none yet.
 func (j *cluster) found(r record) record {
-	floor := j.floor
-	if r.Holder == "" {
-		floor = max(floor, j.above)
-	}
-	r.Ceiling = max(r.Ceiling, floor)
+	r.Ceiling = max(r.Ceiling, j.floor)
 	return r
 }
 

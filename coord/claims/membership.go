@@ -28,7 +28,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range, numbers: l.Numbered, above: l.Above}
+	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range, numbers: l.Numbered}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}

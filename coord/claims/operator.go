@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -186,11 +187,14 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	return id.String(), nil
 }
 
-// Widen implements coord.Operator. Nobody can have claimed a worker ID that is added before the
-// record is replaced, because claims are fenced by the record. So each of them is opened above the
-// tick.
+// Widen implements coord.Operator. The tick is written as the ceiling of each worker ID that is added,
+// before the cluster record is changed: nobody can claim one until then.
 func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
-	return c.change(ctx, func(next *layout) error {
+	known := c.cluster.known()
+	if known == nil {
+		return fmt.Errorf("%s: %w", c.store.Name(), coord.ErrNotJoined)
+	}
+	check := func(next *layout) error {
 		if next.Workers == 0 {
 			return fmt.Errorf("%s: the layout record does not say how many worker IDs the layout has; start a daemon first", c.store.Name())
 		}
@@ -201,11 +205,53 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 		if wanted, now := ids.Of(next.Workers), next.Range.Of(next.Workers); !wanted.Has(now.First) || !wanted.Has(now.Last()) {
 			return fmt.Errorf("%s: %w", c.store.Name(), &coord.NarrowError{Wanted: wanted, Cluster: now})
 		}
-		if next.Range == ids && next.Above >= above {
-			return errUnchanged
-		}
-		next.Range, next.Above = ids, max(next.Above, above)
+		next.Range = ids
 		return nil
+	}
+	next := known.layout()
+	if err := check(&next); err != nil {
+		return err
+	}
+	if above > 0 {
+		writers, writing := errgroup.WithContext(ctx)
+		writers.SetLimit(together)
+		for _, ids := range next.Range.Of(next.Workers).Without(known.ids()) {
+			for worker := ids.First; worker <= ids.Last(); worker++ {
+				writers.Go(func() error { return c.lift(writing, worker, above) })
+			}
+		}
+		if err := writers.Wait(); err != nil {
+			return err
+		}
+	}
+	return c.change(ctx, check)
+}
+
+// lift writes a tick as the ceiling of a worker ID that nobody can hold. Who held it before is not
+// gone on from.
+func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) error {
+	return c.cluster.inCluster(ctx, func(j *cluster) error {
+		made, err := c.store.Create(ctx, j.entry, Claimant{
+			Worker: worker, Token: c.random.token(), Value: encode(member{Incarnation: c.identity.Incarnation}), Assign: j.assign,
+		})
+		if err != nil {
+			return err
+		}
+		var r record
+		if made.Record.Version != 0 {
+			if r, err = readRecord(c.store, worker, made.Record); err != nil {
+				return err
+			}
+		}
+		if r.Ceiling < to {
+			r.Ceiling, r.Mark = to, 0
+			r.Holder, r.Claim, r.Nonce = coord.OpeningID(c.random.token(), j.epoch), made.Name, c.random.token()
+		}
+		written, err := c.store.Write(ctx, j.entry, Write{Doing: "add a worker ID", Node: made.Node, Record: Entry{Value: encode(r), Version: made.Record.Version}, Delete: true})
+		if err == nil && !written.Stored {
+			err = fmt.Errorf("%s: worker ID %d: another writes its record: run it again", c.store.Name(), worker)
+		}
+		return err
 	})
 }
 

@@ -54,7 +54,7 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 	for {
 		var done Written
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-			if j.epoch != n.cluster.epoch || j.above != n.cluster.above {
+			if j.epoch != n.cluster.epoch {
 				return coord.ErrRaced
 			}
 			done, err = c.store.Write(ctx, j.entry, w)

@@ -37,7 +37,7 @@ type layout struct {
 	// Numbered is the Range that the cluster was made with. It never changes, because the
 	// number of a claim node names a worker ID of it for as long as the node lives.
 	Numbered coord.WorkerRange `json:"numbered,omitzero"`
-	// Above is the ceiling of a worker ID without a record.
+	// Above is of an earlier version, whose cluster is refused.
 	Above generator.Tick `json:"above,omitempty"`
 	// Exported: the cluster was exported, and nothing is ever granted here again.
 	Exported bool `json:"exported,omitempty"`
@@ -46,7 +46,7 @@ type layout struct {
 	Importing string `json:"importing,omitempty"`
 }
 
-// apart ends the stored text of the layout in a record with Range, Numbered or Above. A version
+// apart ends the stored text of the layout in a record with Range or Numbered. A version
 // that does not know these fields would ignore them, and write the record without them. The text is
 // not its layout's, so it refuses the cluster.
 const apart = "; with --worker-range or --above-id, which takes a later version"
@@ -57,7 +57,7 @@ const unserved = "; exported, or being imported"
 
 // isApart reports whether the cluster keeps apart from another generator.
 func (l layout) isApart() bool {
-	return l.Range != coord.WorkerRange{} || l.Numbered != coord.WorkerRange{} || l.Above != 0
+	return l.Range != coord.WorkerRange{} || l.Numbered != coord.WorkerRange{}
 }
 
 // MarshalJSON adds apart and unserved, where they belong.
@@ -74,7 +74,7 @@ func (l layout) MarshalJSON() ([]byte, error) {
 
 // inspected is what operators see of it.
 func (l layout) inspected() coord.Inspected {
-	return coord.Inspected{Layout: l.Layout, UUID: l.UUID, Floor: l.Floor, ClusterEpoch: l.Epoch, Window: l.Window, Longest: max(l.Window, l.Longest), Range: l.Range, Above: l.Above}
+	return coord.Inspected{Layout: l.Layout, UUID: l.UUID, Floor: l.Floor, ClusterEpoch: l.Epoch, Window: l.Window, Longest: max(l.Window, l.Longest), Range: l.Range}
 }
 
 // record is the durable entry of a worker ID, as JSON. The marks are in ticks.
@@ -154,8 +154,9 @@ func decodeLayout(b []byte) (layout, error) {
 		return layout{}, errors.New("a window is negative")
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
-	case l.Above < 0:
-		return layout{}, errors.New("the tick that all begin above is negative")
+	}
+	if l.Above != 0 {
+		return layout{}, errors.New("it was made by an earlier version with --above-id: make another cluster, above that ID")
 	}
 	for _, r := range []coord.WorkerRange{l.Range, l.Numbered} {
 		if r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
@@ -168,7 +169,7 @@ func decodeLayout(b []byte) (layout, error) {
 	}
 	text, told = strings.CutSuffix(text, apart)
 	if told != l.isApart() || text == "" {
-		return layout{}, errors.New("the layout's text does not say whether there is a range of worker IDs, or a tick that all begin above")
+		return layout{}, errors.New("the layout's text does not say whether there is a range of worker IDs")
 	}
 	l.Layout = text
 	return l, nil

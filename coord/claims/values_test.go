@@ -70,8 +70,7 @@ func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
 		{name: "widened to all", l: layout{Layout: text, UUID: uuid, Workers: 8, Numbered: ids}, apart: true},
 		{name: "range of all when made", l: layout{Layout: text, UUID: uuid, Workers: 8, Range: ids}, apart: true},
 		{name: "exported", l: layout{Layout: text, UUID: uuid, Exported: true}, apart: true},
-		{name: "importing", l: layout{Layout: text, UUID: uuid, Above: 1, Importing: "s"}, apart: true},
-		{name: "above", l: layout{Layout: text, UUID: uuid, Workers: 8, Above: 1}, apart: true},
+		{name: "importing", l: layout{Layout: text, UUID: uuid, Numbered: coord.WorkerRange{Count: 1}, Importing: "s"}, apart: true},
 	} {
 		b := encode(test.l)
 		var stored struct{ Layout string } // what an earlier version reads
@@ -89,7 +88,7 @@ func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
 		`{"layout":"l","uuid":"u","workers":8,"numbered":{"first":2,"count":3}}`,
 		`{"layout":"l","uuid":"u","workers":8,"above":5}`,
 		`{"layout":"l` + apart + `","uuid":"u","workers":8}`,
-		`{"layout":"` + apart + `","uuid":"u","above":5}`,
+		`{"layout":"l` + apart + `","uuid":"u","workers":8,"above":5,"range":{"first":2,"count":3}}`,
 		`{"layout":"l","uuid":"u","exported":true}`,
 		`{"layout":"l` + unserved + `","uuid":"u"}`,
 		`{"layout":"` + unserved + `","uuid":"u","exported":true}`,

@@ -198,7 +198,7 @@ func createdAnew(k *kit) {
 			return err
 		},
 	}
-	k.ids = coord.WorkerRange{First: 1, Count: 3}
+	k.ids = coord.WorkerRange{First: 1, Count: 7} // one is added, by one request at a time
 	for name, call := range calls {
 		for request := 0; ; request++ {
 			n, c := hold()

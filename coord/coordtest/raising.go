@@ -259,6 +259,7 @@ func (k *kit) inDoubt(command func(o coord.Operator, before coord.Inspected) err
 				break
 			}
 			again(what, o, after)
+			Close(k, o) // with what it may have left behind
 		}
 	}
 }

@@ -14,7 +14,6 @@ var ranging = []testCase{
 	{"range: widened, live claims stay and what is added begins above", widened},
 	{"range: worker IDs are never taken away", narrowed},
 	{"range: a lost reply leaves a widening done or not", widenedInDoubt},
-	{"above: a claim is not opened below what was said meanwhile", aboveMeanwhile},
 }
 
 // upper are the upper ones of the kit's eight worker IDs.
@@ -79,7 +78,7 @@ func widened(k *kit) {
 	for range 2 { // to do it twice does no harm
 		k.widen(o, coord.WorkerRange{First: 2, Count: 6}, 5000)
 	}
-	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Range != (coord.WorkerRange{First: 2, Count: 6}) || v.Above != 5000 || v.Floor != 0 || v.ClusterEpoch != "" {
+	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Range != (coord.WorkerRange{First: 2, Count: 6}) || v.Floor != 0 || v.ClusterEpoch != "" {
 		k.Errorf("Inspect: %+v, %v", v, err)
 	}
 	if after := n.members(); !slices.Equal(after, before) {
@@ -88,7 +87,7 @@ func widened(k *kit) {
 	for _, c := range old {
 		k.extend(c, coord.Progress{Ceiling: 400, Issued: 200, Mark: 250})
 	}
-	k.widen(o, coord.WorkerRange{}, 0) // all: the tick stays
+	k.widen(o, coord.WorkerRange{}, 6000)
 	held := map[int]bool{}
 	for _, c := range old {
 		held[c.Worker()] = true
@@ -99,8 +98,12 @@ func widened(k *kit) {
 			r = wanting(i)
 		}
 		c := n.claim(r)
-		if held[c.Worker()] || upper.Has(c.Worker()) || c.Floor() != 5000 {
-			k.Errorf("worker ID %d above %d; want another one, none of %v, above 5000", c.Worker(), c.Floor(), upper)
+		above := generator.Tick(5000)
+		if c.Worker() < 2 {
+			above = 6000
+		}
+		if held[c.Worker()] || upper.Has(c.Worker()) || c.Floor() != above {
+			k.Errorf("worker ID %d above %d; want another one, none of %v, above %d", c.Worker(), c.Floor(), upper, above)
 		}
 		held[c.Worker()] = true
 	}
@@ -139,25 +142,19 @@ func widenedInDoubt(k *kit) {
 	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
 		k.ids = coord.WorkerRange{}
 		first := max(before.Range.First-1, 1)
-		return o.Widen(k.Context(), coord.WorkerRange{First: first, Count: k.workers - first}, before.Above+10)
+		return o.Widen(k.Context(), coord.WorkerRange{First: first, Count: k.workers - first}, 10)
 	}, func(what string, before, after coord.Inspected, failure error) {
-		if done := after.Above == before.Above+10; done != (after.Range != before.Range) || !done && (failure == nil || after != before) {
+		if done := after.Range != before.Range; !done && (failure == nil || after != before) {
 			k.Errorf("%s: from %+v to %+v, and the answer was %v", what, before, after, failure)
 		}
-	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
-		k.widen(o, after.Range, after.Above)
-	})
-}
-
-func aboveMeanwhile(k *kit) {
-	n, o := k.start("a"), k.operator()
-	tries := 0
-	c := n.claimWith(wanting(3), func(coord.Pending) {
-		if tries++; tries == 1 {
-			k.widen(o, coord.WorkerRange{}, 900)
+		seen := k.operator()
+		defer Close(k, seen)
+		for _, m := range k.marks(seen) {
+			if !before.Range.Has(m.Worker) && m.Ceiling != 10 {
+				k.Errorf("%s: worker ID %d begins above %d, want 10", what, m.Worker, m.Ceiling)
+			}
 		}
+	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
+		k.widen(o, after.Range, 10)
 	})
-	if tries != 2 || c.Floor() != 900 {
-		k.Errorf("opened above %d at try %d, want above 900 at the second", c.Floor(), tries)
-	}
 }
