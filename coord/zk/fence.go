@@ -94,9 +94,10 @@ type fence struct {
 	layout  claims.Entry
 	version int32
 	token   string
+	tokens  []string // all that there are
 }
 
-// The places of a fence's operations. Replace has another first one.
+// The places of a fence's operations.
 const (
 	atLayout = iota
 	atToken
@@ -116,7 +117,7 @@ func (s *fences) make(ctx context.Context, layout claims.Entry) (fence, error) {
 			return fence{}, err
 		}
 	}
-	return fence{layout: layout, version: version, token: last.tokens[0]}, nil
+	return fence{layout: layout, version: version, token: last.tokens[0], tokens: last.tokens}, nil
 }
 
 // guard returns the operations of a fence.

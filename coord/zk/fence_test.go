@@ -111,7 +111,7 @@ func TestLayoutThatIsPutBack(t *testing.T) {
 		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}); !errors.Is(err, coord.ErrLost) {
 			t.Errorf("%s: extended after all marks were raised: %v", name, err)
 		}
-		if got := w.tokens(); len(got) != 1 || token != "" && got[0] != token {
+		if got := w.tokens(); len(got) != 1 || got[0] == token {
 			t.Errorf("%s: below the layout are %q", name, got)
 		}
 	}
@@ -201,6 +201,31 @@ func TestLayoutMadeAnewWhileItIsRead(t *testing.T) {
 		if left := w.claims(); len(left) != 0 {
 			t.Errorf("%s first: claims %q in another cluster's tree", first, left)
 		}
+	}
+}
+
+// A backup of the layout is put back, and then raised: it has the version of another change that was
+// made since the backup, and is not taken for that.
+func TestAChangeAfterARestoreIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, zktest.Shared(t))
+	here, operator := w.coordinator(), w.coordinator()
+	must.Get(here.Join(t.Context(), layout))(t)
+	claim := claimed(t, here, 3)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}))
+	backup, token := w.get("/layout"), w.tokens()[0]
+	must.Get(operator.Inspect(t.Context()))(t)
+	must.Do(t, operator.SetWindow(t.Context(), 700))
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}))
+	w.remake(backup, token)
+	again := w.coordinator()
+	must.Get(again.Inspect(t.Context()))(t)
+	must.Get(again.Raise(t.Context(), claim.Floor()+9000))(t)
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 7000}); !errors.Is(err, coord.ErrRaised) {
+		t.Errorf("a claim of before the raise was extended: %v", err)
+	}
+	if got := w.tokens(); len(got) != 1 || got[0] == token {
+		t.Errorf("the layout has the children %q", got)
 	}
 }
 

@@ -86,22 +86,28 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	}
 }
 
-// Replace implements claims.Store. Its operations stand where those of a fence do.
+// Replace implements claims.Store. The layout gets another child: in a tree that was put back from a
+// backup versions go back, and what was changed there since has no version of its own.
 func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
 	f, err := s.fences.make(ctx, layout)
 	if err != nil {
 		return claims.Entry{}, err
 	}
+	token := rand.Text()
+	ops := []any{&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: f.version}, s.fences.makeToken(token)}
+	for _, old := range f.tokens {
+		ops = append(ops, &gozk.DeleteRequest{Path: s.fences.token(old), Version: anyVersion})
+	}
 	results, err := tell(ctx, s.client, kindReplace, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-		return conn.Multi(&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: f.version}, s.fences.checkToken(f))
+		return conn.Multi(ops...)
 	})
 	switch {
-	case err == nil && len(results) == fenced:
+	case err == nil && len(results) == len(ops):
 		stored := claims.Entry{Value: value, Version: versionOf(results[atLayout].Stat)}
-		s.fences.remember(seen{entry: stored, tokens: []string{f.token}})
+		s.fences.remember(seen{entry: stored, tokens: []string{token}})
 		return stored, nil
 	case err == nil:
-		return claims.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, kindReplace, len(results), fenced)
+		return claims.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, kindReplace, len(results), len(ops))
 	case errors.Is(err, gozk.ErrBadVersion), errors.Is(err, gozk.ErrNoNode):
 		found, err := s.Look(ctx)
 		if err == nil {
