@@ -47,5 +47,8 @@ func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
 	// As the unit and the compose file have it on a machine whose firmware has no identity.
 	t.Run("without an identity", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", zeros) })
 	t.Run("as in compose.yaml", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", os.DevNull) })
-	onRealCoordinators(t, func(t *testing.T, url string) { lives(t, "--coord", url) })
+	onRealCoordinators(t, func(t *testing.T, url string) {
+		must.Get(clusters(t, "", "create", "--empty", "--coord", url))(t)
+		lives(t, "--coord", url)
+	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -83,7 +84,7 @@ func TestDigest(t *testing.T) {
 	} {
 		servers.Addresses, servers.Chroot = ours.Addresses, ours.Chroot
 		other := dial(t, servers, zk.Config{Identity: identity(), Log: log.At(hclog.Trace)})
-		_, err := other.Join(t.Context(), layout)
+		_, err := coordtest.CreateAndJoin(t.Context(), other, layout)
 		if !errors.Is(err, coord.ErrAccess) {
 			t.Errorf("%s: %v, want ErrAccess", name, err)
 			continue
@@ -133,7 +134,7 @@ func TestChrootThatIsOpen(t *testing.T) {
 	join := func() error {
 		t.Helper()
 		c := dial(t, zk.Servers{Addresses: e.Addresses(), Chroot: root, User: user, Password: password}, zk.Config{Identity: identity()})
-		_, err := c.Join(t.Context(), layout)
+		_, err := coordtest.CreateAndJoin(t.Context(), c, layout)
 		return err
 	}
 	refused := func(path string) {
@@ -166,7 +167,7 @@ func TestParentOfAnother(t *testing.T) {
 	first := zk.Servers{Addresses: e.Addresses(), Chroot: parent + "/a", User: user, Password: password}
 	joined(t, first, zk.Config{})
 	second := zk.Servers{Addresses: e.Addresses(), Chroot: parent + "/b", User: "else", Password: password}
-	_, err := dial(t, second, zk.Config{Identity: identity()}).Join(t.Context(), layout)
+	_, err := coordtest.CreateAndJoin(t.Context(), dial(t, second, zk.Config{Identity: identity()}), layout)
 	if !errors.Is(err, coord.ErrAccess) || !strings.Contains(err.Error(), "takes access to what is above it") {
 		t.Errorf("%v, want that the parent is another's", err)
 	}
@@ -178,7 +179,7 @@ func TestUserThatIsNotTaken(t *testing.T) {
 	e := zktest.Start(t, zktest.Options{Config: map[string]string{"DigestAuthenticationProvider.enabled": "false"}})
 	c, l := dial(t, zk.Servers{Addresses: e.Addresses(), User: user, Password: password}, zk.Config{Identity: identity(), TryTimeout: time.Second}), &zk.Line{}
 	l.Tap(c)
-	_, err := c.Join(t.Context(), layout)
+	_, err := coordtest.CreateAndJoin(t.Context(), c, layout)
 	if !errors.Is(err, coord.ErrLogin) || !strings.Contains(err.Error(), "do not take a user") || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("%v", err)
 	}

@@ -68,7 +68,7 @@ func TestNothingIsLeft(t *testing.T) {
 			servers.Addresses, config.TryTimeout = []string{mute}, time.Second
 		}
 		c := dial(t, servers, config)
-		if _, err := c.Join(t.Context(), layout); (err == nil) != strings.Contains(name, "servers") {
+		if _, err := coordtest.CreateAndJoin(t.Context(), c, layout); (err == nil) != strings.Contains(name, "servers") {
 			t.Errorf("%s: join: %v", name, err)
 		}
 		during()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 )
@@ -60,7 +61,7 @@ func TestDetachSendsNothing(t *testing.T) {
 		line := &zk.Line{Through: func(conn net.Conn) (net.Conn, error) { return writing{conn, &sent}, nil }}
 		d := dial(t, servers, config)
 		line.Tap(d)
-		_, err := d.Join(t.Context(), layout)
+		_, err := coordtest.CreateAndJoin(t.Context(), d, layout)
 		if (err == nil) != c.left {
 			t.Fatalf("%s: join: %v", c.name, err)
 		}

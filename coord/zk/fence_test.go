@@ -72,7 +72,7 @@ func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 	zk.Intercept(operator, func(k zk.Kind, send func() error) error {
 		if k == "replace the layout" {
 			wipe(t, w.client, w.root)
-			made, err := fresh.Join(t.Context(), coord.Layout{Text: "another layout", Workers: 8})
+			made, err := coordtest.CreateAndJoin(t.Context(), fresh, coord.Layout{Text: "another layout", Workers: 8})
 			if err != nil {
 				t.Error(err)
 			}

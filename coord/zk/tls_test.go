@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -50,7 +51,7 @@ func TestTLS(t *testing.T) {
 			}
 			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: timeout, Log: log.At(hclog.Trace)}), &zk.Line{}
 			l.Tap(coordinator)
-			_, err := coordinator.Join(t.Context(), layout)
+			_, err := coordtest.CreateAndJoin(t.Context(), coordinator, layout)
 			if c.want == "" {
 				must.Do(t, err)
 				claim := claimed(t, coordinator, 3)
@@ -87,12 +88,12 @@ func TestServerNameIsTheHost(t *testing.T) {
 		servers := zk.Servers{Addresses: []string{host + ":2281"}, TLS: ours.ClientConfig()}
 		c, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: timeout}), &zk.Line{Address: e.TLSAddresses()[0]}
 		l.Tap(c)
-		if _, err := c.Join(t.Context(), layout); (err == nil) != ok {
+		if _, err := coordtest.CreateAndJoin(t.Context(), c, layout); (err == nil) != ok {
 			t.Errorf("%s: %v", host, err)
 		}
 	}
 	byAddress := dial(t, zk.Servers{Addresses: e.TLSAddresses(), TLS: ours.ClientConfig()}, zk.Config{Identity: identity(), TryTimeout: time.Second})
-	if _, err := byAddress.Join(t.Context(), layout); err == nil || !strings.Contains(err.Error(), "its certificate is for another name") {
+	if _, err := coordtest.CreateAndJoin(t.Context(), byAddress, layout); err == nil || !strings.Contains(err.Error(), "its certificate is for another name") {
 		t.Errorf("by its address: %v", err)
 	}
 }
@@ -133,7 +134,7 @@ func TestStrangeServers(t *testing.T) {
 			if name == "an alert" {
 				want = "it expects TLS: give --coord-ca"
 			}
-			if _, err := c.Join(t.Context(), layout); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), l.Addr().String()) {
+			if _, err := coordtest.CreateAndJoin(t.Context(), c, layout); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), l.Addr().String()) {
 				t.Errorf("%v", err)
 			}
 		})
