@@ -34,8 +34,8 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// again ends the error of a command whose outcome is unknown.
-const again = "the command was interrupted, which does no harm: run it again, with a longer --timeout if need be"
+// again ends the error of a command whose outcome may be unknown.
+const again = "fix that and run the command again, which does no harm; if there was no answer in time, with a longer --timeout"
 
 func exportCommand(own paths, out *outside) *urfave.Command {
 	return actingCommand(own, out, &urfave.Command{

@@ -47,7 +47,7 @@ func TestCreate(t *testing.T) {
 		{name: "there", args: at, there: true, call: made(10*time.Minute, 15*time.Minute, coord.WorkerRange{}), printed: "there is a cluster already, and nothing was changed: " + clusterUUID},
 		{name: "there, with another layout", args: at + "--layout twitter", there: true, err: "nothing was changed", code: ExitFailed, call: "create"},
 		{name: "there, with another range", args: at + "--range 0-9", there: true, err: "nothing was changed", code: ExitFailed, call: "create"},
-		{name: "unknown outcome", args: at + "--empty", fail: errors.New("cut"), call: made(10*time.Minute, 0, coord.WorkerRange{}), err: "run it again", code: ExitFailed},
+		{name: "unknown outcome", args: at + "--empty", fail: errors.New("cut"), call: made(10*time.Minute, 0, coord.WorkerRange{}), err: "run the command again", code: ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := someCluster()

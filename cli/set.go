@@ -13,18 +13,14 @@ import (
 
 func setCommand(own paths, out *outside) *urfave.Command {
 	flags, window, trust := newOperatorFlags(own, out), time.Duration(0), false
-	return withConfig(&urfave.Command{
+	command := withConfig(&urfave.Command{
 		Name:  "set",
 		Usage: "change how far ahead the cluster's daemons are granted; say that clocks which are held are right",
 		Description: "--window is how long daemons go on without the coordinator, and how long a worker ID rests after a crash at most. Each daemon\n" +
 			"learns it when it extends its grant next. A raise goes beyond the longest that it ever was.\n" +
 			"--trust-clock says what time it is, by this host's clock: daemons whose clocks are held and are within a window of it follow\n" +
 			"them. If the time is wrong, no ID is issued twice, but IDs carry it.\n" + coordinatorSource,
-		Flags: append(flags.flags(),
-			&urfave.GenericFlag{Name: "window", Value: (*duration)(&window), Usage: "grant this `DURATION` ahead, up to 24h"},
-			&urfave.BoolFlag{Name: "trust-clock", Destination: &trust, Usage: "have daemons follow clocks that are ahead, if they agree with this host's"},
-			&urfave.BoolFlag{Name: yesName, Usage: "trust this host's clock although the kernel does not call it synchronised"},
-		),
+		Flags: flags.flags(),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -60,4 +56,11 @@ func setCommand(own paths, out *outside) *urfave.Command {
 			})
 		},
 	})
+	// They are said on the command line: a setting of a daemon changes nothing of the cluster.
+	command.Flags = append(command.Flags,
+		&urfave.GenericFlag{Name: "window", Value: (*duration)(&window), DefaultText: "as it is", Usage: "grant this `DURATION` ahead, up to 24h"},
+		&urfave.BoolFlag{Name: "trust-clock", Destination: &trust, Usage: "have daemons follow clocks that are ahead, if they agree with this host's"},
+		&urfave.BoolFlag{Name: yesName, Usage: "trust this host's clock although the kernel does not call it synchronised"},
+	)
+	return command
 }

@@ -1,9 +1,14 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestSet(t *testing.T) {
@@ -25,6 +30,21 @@ func TestSet(t *testing.T) {
 		out, _, err := ask{standIn: s, unsynced: c.unsynced}.run(t, append([]string{"cluster", "set"}, strings.Fields(c.args)...)...)
 		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || !strings.Contains(out, c.printed) || !strings.Contains(strings.Join(s.calls, "\n"), c.called) {
 			t.Errorf("%q: %v, printed %q, called %q", c.args, err, out, s.calls)
+		}
+	}
+}
+
+// A cluster is changed by what is said on the command line, and not by a daemon's settings.
+func TestSetTakesNothingFromTheSettings(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flakeward.yaml")
+	must.Do(t, os.WriteFile(file, []byte("window: 7m\ntrust-clock: true\n"), 0o600))
+	t.Setenv("FLAKEWARD_WINDOW", "8m")
+	t.Setenv("FLAKEWARD_TRUST_CLOCK", "true")
+	for args, want := range map[string]string{"--window 20m": "window 1200000", "--trust-clock": "trust 43200000"} {
+		s := someCluster()
+		_, _, err := ask{standIn: s}.run(t, append([]string{"cluster", "set", "--config", file}, strings.Fields(args)...)...)
+		if err != nil || !slices.Equal(s.calls, []string{"operate", "inspect", want}) {
+			t.Errorf("%q: %v, called %q, want %q", args, err, s.calls, want)
 		}
 	}
 }

@@ -176,7 +176,8 @@ func withTenants(command *urfave.Command, tenants *map[string]uint64) *urfave.Co
 			setVariable(f, variable(name))
 		}
 	}
-	command.Before = func(c *urfave.Context) error { return fillIn(c, tenants) }
+	flags := command.Flags // those that a command appends have nothing to do with the settings
+	command.Before = func(c *urfave.Context) error { return fillIn(c, flags, tenants) }
 	return command
 }
 
@@ -203,9 +204,9 @@ func setVariable(f urfave.Flag, name string) {
 	}
 }
 
-// fillIn reads the file that --config names into the flags that are not set, and its tenants into
+// fillIn reads the file that --config names into those of flags that are not set, and its tenants into
 // tenants unless that is nil. A variable that is nearly one of a setting is an error, as such a name in the file is.
-func fillIn(c *urfave.Context, tenants *map[string]uint64) error {
+func fillIn(c *urfave.Context, flags []urfave.Flag, tenants *map[string]uint64) error {
 	if _, err := strangeVariables(os.Environ()); err != nil {
 		return err
 	}
@@ -218,7 +219,7 @@ func fillIn(c *urfave.Context, tenants *map[string]uint64) error {
 		return &usageError{err}
 	}
 	errs := []error{err} // all at once: who fixes a file fixes all of it
-	for _, f := range c.Command.Flags {
+	for _, f := range flags {
 		name := f.Names()[0]
 		value, given := values[name]
 		if !given || c.IsSet(name) {

@@ -20,12 +20,11 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 		Name:      "widen",
 		Usage:     "add worker IDs to the cluster, after the other generator that had them was stopped",
 		ArgsUsage: "LOW-HIGH|all",
-		Description: "A cluster that was made with --worker-range assigns the worker IDs of that range alone. This has it assign those from LOW to\n" +
+		Description: "A cluster that was made with a --range assigns the worker IDs of that range alone. This has it assign those from LOW to\n" +
 			"HIGH, both included, or all of the layout. The range has to have all that are assigned now: none is ever taken away.\n" +
 			"--above-id is the highest ID that the other generator made: each worker ID that is added begins after its time, and not before\n" +
 			"the longest window and " + cluster.Span(cluster.Margin) + " have passed.\n" +
-			"Stop the other generator on every host first. Daemons go on meanwhile, and keep their worker IDs. Take --worker-range out of\n" +
-			"their settings afterwards: a start with the old range is refused.\n" +
+			"Stop the other generator on every host first. Daemons go on meanwhile, and keep their worker IDs.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(),
 			&urfave.Int64Flag{Name: "above-id", Usage: "highest `ID` of the other generator; 0: it issued none"},
@@ -89,6 +88,6 @@ func (v *inspection) widen(c *urfave.Context, to coord.WorkerRange, above genera
 	if err != nil {
 		return fmt.Errorf("whether the worker IDs were added is not known (see flakeward cluster), and to add them twice does no harm: run it again: %w", err)
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "\nthe cluster assigns the worker IDs %v\nnext: take --worker-range out of the daemons' settings, or give them this one\n", to.Of(v.cluster.Workers))
+	_, err = fmt.Fprintf(c.App.Writer, "\nthe cluster assigns the worker IDs %v\n", to.Of(v.cluster.Workers))
 	return err
 }

@@ -41,7 +41,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 	raised := c.Floor > 0 && id.Tick <= c.Floor
 	if mark == nil && !slices.ContainsFunc(history, known) {
 		if raised {
-			return Finding{Verdict: Forgotten, Note: fmt.Sprintf("nobody is known to have held worker ID %d, but the marks were raised to %s since: %s", id.Worker, c.raised(), lost)}
+			return Finding{Verdict: Forgotten, Note: fmt.Sprintf("nobody is known to have held worker ID %d, but the marks were raised to %s since, or the cluster was made to begin then: %s", id.Worker, c.raised(), lost)}
 		}
 		return Finding{Verdict: Nobody, Note: fmt.Sprintf("nobody ever held worker ID %d", id.Worker)}
 	}
@@ -66,7 +66,7 @@ func (c Cluster) Holder(id generator.Parts, mark *coord.Mark, history []coord.Ho
 	found := Finding{Verdict: Held, Interval: &history[at]}
 	switch {
 	case raised && (at == len(history)-1 || history[at+1].From >= c.Floor || !known(history[at+1])):
-		found.Note = fmt.Sprintf("the marks were raised to %s since: %s", c.raised(), lost)
+		found.Note = fmt.Sprintf("the marks were raised to %s since, or the cluster was made to begin then: %s", c.raised(), lost)
 	case damaged:
 		found.Note = "the worker ID's record is damaged: whether the tick was ever granted is not known"
 	}
