@@ -82,7 +82,7 @@ func wipe(ctx context.Context, r *Run) {
 	}))
 	r.Step("the grants of before have ended; the cluster is made")
 	seen.made = evidence.Now()
-	must(r.create(ctx, "--empty"))
+	must(r.operate(ctx, "cluster", "create", "--timeout", "1m", "--empty"))
 	must(Each(r.Hosts, func(h *Host) error { return h.AwaitIDs(ctx, 1000) }))
 	var made string
 	for _, h := range r.Hosts {

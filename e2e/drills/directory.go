@@ -11,10 +11,6 @@ import (
 	"path/filepath"
 
 	"github.com/flakeward/flakeward/audit/history"
-	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/dir"
-	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/generator"
 )
 
 // directory is the directory's part of Members, of which there are none. The daemons of a drill have
@@ -59,16 +55,3 @@ func (d *directory) record(ctx context.Context, _ string) (b []byte, err error) 
 }
 
 func (d *directory) version(context.Context) string { return "a directory" }
-
-// makeCluster makes the cluster in the directory of a drill, of long ago: the clocks of its daemons may
-// go back.
-func (r *Run) makeCluster(path string) error {
-	d, err := dir.New(dir.Config{Path: path, Identity: coord.Identity{Incarnation: "drill"}})
-	if err != nil {
-		return err
-	}
-	_, err = d.Create(context.Background(), coord.NewCluster{
-		Text: grant.LayoutText(r.Layout, 0), Workers: min(r.Layout.Workers(), coord.MaxWorkers), Window: generator.Tick(r.options.Window / r.Layout.TickLength()),
-	})
-	return errors.Join(err, d.Close())
-}

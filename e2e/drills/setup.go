@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/e2e/compose"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault/inject"
 )
 
 // withDefaults are the options with what was left out.
@@ -106,7 +107,7 @@ func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
 	}
 	if s.coordinator == onDirectory {
 		at := filepath.Join(r.Dir, "coordinator", "coord")
-		if err := errors.Join(s.own(filepath.Dir(at), 0o700), s.own(at, 0o700), s.own(filepath.Join(r.Dir, "records"), 0o700), r.makeCluster(at)); err != nil {
+		if err := errors.Join(s.own(filepath.Dir(at), 0o700), s.own(at, 0o700), s.own(filepath.Join(r.Dir, "records"), 0o700), inject.MakeOldCluster(context.Background(), "dir:"+at, o.Layout, o.Window)); err != nil {
 			return nil, err
 		}
 	}
@@ -152,11 +153,11 @@ func (s *suite) newHost(r *Run, i int) error {
 	return nil
 }
 
-// create makes the cluster, as an operator does.
-func (r *Run) create(ctx context.Context, args ...string) error {
+// operate runs a command of the drill's program, as an operator does.
+func (r *Run) operate(ctx context.Context, args ...string) error {
 	_, err := r.project.Engine.Docker(ctx, append([]string{
 		"run", "--rm", "--network", r.Members.project.Name + "_default", "--env-file", filepath.Join(r.Dir, "daemon.env"), "--env", "FLAKEWARD_COORD=" + r.project.Env["DRILL_COORD"],
-		r.project.Env["DRILL_IMAGE"], "cluster", "create", "--timeout", "1m",
+		r.project.Env["DRILL_IMAGE"],
 	}, args...)...)
 	return err
 }
@@ -171,8 +172,10 @@ func (r *Run) up(ctx context.Context) error {
 		services = append(services, "daemon-"+number, "client-"+number)
 		h.watch = startWatch(filepath.Join(h.dir, "client"))
 	}
-	if err := r.create(ctx, "--empty"); err != nil {
-		return err
+	if r.Coordinator != onDirectory {
+		if err := r.operate(ctx, "old-cluster", r.options.Layout, r.options.Window.String()); err != nil {
+			return err
+		}
 	}
 	if err := r.project.Up(ctx, services...); err != nil {
 		return err
