@@ -205,6 +205,10 @@ func (s *store) Delete(ctx context.Context, name string) error {
 		if _, ok := parseName(name); !ok {
 			return struct{}{}, nil
 		}
+		// Of a dead process, its spare goes as well.
+		if _, err := s.living(d); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, s.delete(d, name)
 	})
 	return err
