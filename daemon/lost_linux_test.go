@@ -22,13 +22,13 @@ func TestTheWaitForALostStateDirectoryIsKeptAndEnds(t *testing.T) {
 	must.Do(t, os.Chtimes(above, at, at))
 	for range 2 {
 		r := launch(t, c)
-		r.says("waiting, as a lost one may have issued IDs")
+		r.says("as one that was lost may have issued IDs")
 		r.Stop()
 		long := time.Now().Add(-time.Hour)
 		must.Do(t, os.Chtimes(above, long, long), os.Chtimes(c.StateDir, long, long))
 	}
 	r := launch(t, c)
-	r.says("waiting, as a lost one may have issued IDs")
+	r.says("as one that was lost may have issued IDs")
 	r.UntilReady()
 	if now := time.Now(); now.Before(at) {
 		t.Errorf("ready at %v, before %v", now, at)
@@ -52,7 +52,7 @@ func TestADirectoryThatIsRemovedUnderADaemonIsOutwaited(t *testing.T) {
 	c = config(dir(t))
 	c.IDs.Layout, c.IDs.Lanes, c.StateDir = fewWorkers, 2, place
 	after := launch(t, c)
-	after.says("waiting, as a lost one may have issued IDs")
+	after.says("as one that was lost may have issued IDs")
 	for ids, err := []int64(nil), error(nil); err == nil; {
 		if ids, err = before.client.Do(t.Context(), "NEXT", 4096).Int64Slice(); err == nil {
 			for _, id := range ids {

@@ -130,7 +130,7 @@ func TestConfigErrors(t *testing.T) {
 		"a directory's TLS":  {Config{URL: "dir:", StateDir: "/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
 		"a directory's user": {Config{URL: "dir:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
 		"no directory":       {Config{URL: "dir:"}, "state directory"},
-		"an embedded etcd":   {Config{URL: "embedded:", StateDir: "/nowhere"}, "no longer is"},
+		"an embedded etcd":   {Config{URL: "embedded:", StateDir: "/nowhere"}, "does not have"},
 		"an etcd of before":  {Config{URL: "dir:", StateDir: before}, "cluster export"},
 	} {
 		c.config.Identity = identity

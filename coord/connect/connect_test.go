@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 		"zk://h1/a%00":            "character that ZooKeeper refuses",
 		"zk://h1/%ff":             "character that ZooKeeper refuses",
 		"zk://geheim@h1":          "user:password@",
-		"embedded:":               "no longer is",
+		"embedded:":               "does not have",
 		"dir:a":                   "does not begin with a slash",
 		"dir:/a\x00":              "zero byte",
 		"etcd:h1":                 "//",

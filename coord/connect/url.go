@@ -40,7 +40,7 @@ func parse(raw string) (location, error) {
 	}
 	switch scheme {
 	case "embedded":
-		return location{}, fmt.Errorf("the coordinator's URL is %s, which no longer is: leave it out, or %s", raw, forms)
+		return location{}, fmt.Errorf("the coordinator's URL is %s, which this version does not have: leave it out, or %s", raw, forms)
 	case schemeDir:
 		return parseDir(rest)
 	case schemeEtcd, schemeZk:

@@ -24,9 +24,9 @@ func (l *Lifecycle) outwait(ctx context.Context) error {
 	if err := l.dir.KeepChange(); err != nil {
 		return fmt.Errorf("state directory: when what was here before may have been lost cannot be noted: %w", err)
 	}
-	l.Log.Info("the clock is not past the last change where the state directory is made anew: waiting, as a lost one may have issued IDs until then",
+	l.Log.Info("the state directory is new: waiting until the clock has passed the last change of the directory above it, as one that was lost may have issued IDs until then",
 		"changed", l.lost, "wait", (ahead() + past).Round(time.Millisecond))
-	l.status("waiting until the clock has passed the last change where the state directory is made anew")
+	l.status("the state directory is new: waiting until the clock has passed the last change of the directory above it")
 	for left := ahead() + past; left > 0; left = ahead() + past {
 		if err := l.Clock.Sleep(ctx, min(left, lostLook)); err != nil {
 			return err
