@@ -184,7 +184,7 @@ func lose(t *testing.T, lost func(*testing.T, *daemon.Config)) (again int) {
 			again += r.all(seen)
 		}
 		r.Stop()
-		if strings.Contains(r.log.String(), "waiting, as a lost one may have issued IDs") {
+		if strings.Contains(r.log.String(), "as one that was lost may have issued IDs") {
 			break
 		}
 	}
