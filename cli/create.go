@@ -148,6 +148,10 @@ func (f *creating) create(c *urfave.Context, v *inspection, wanted coord.NewClus
 		what = "there is a cluster already, and nothing was changed: %s at %s\n"
 	}
 	begin := v.cluster.Layout.StartOf(found.Floor + 1)
-	_, err = fmt.Fprintf(c.App.Writer, what+"IDs are issued from %s on, %s\n", v.cluster.UUID, v.where, cluster.Time(begin), cluster.Signed(begin.Sub(v.now())))
+	from := "at once"
+	if left := begin.Sub(v.now()); left > 0 {
+		from = fmt.Sprintf("from %s on, %s", cluster.Time(begin), cluster.Signed(left))
+	}
+	_, err = fmt.Fprintf(c.App.Writer, what+"IDs are issued %s\n", v.cluster.UUID, v.where, from)
 	return err
 }
