@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -50,17 +51,20 @@ func TestWrongPasswordIsMended(t *testing.T) {
 	must.Do(t, os.WriteFile(file, []byte("geheim\n"), 0o600))
 	config := config(dir(t))
 	config.Cluster.Coord, config.Cluster.User, config.Cluster.PasswordFile, config.Cluster.TLS.CA = etcd.URL("ids"), "u", file, ca.File
-	r := launch(t, config)
-	// The client logs each refusal, the daemon what it comes to.
+	found := make(chan *daemon.Daemon, 1)
+	r := launchBy(t, config, scraped(found))
+	d := <-found
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for strings.Count(r.log.String(), "invalid user ID or password") < 4 {
+	tries := `flakeward_coordinator_calls_total{call="join",outcome="error"}`
+	for again := time.NewTicker(10 * time.Millisecond); ; <-again.C {
+		_, _, values := scrape(d)
+		if n, _ := strconv.Atoi(values[tries]); n > 2 {
+			break
+		}
 		if ctx.Err() != nil {
 			t.Fatalf("the password was not tried again:\n%s", r.log)
 		}
-		pause, done := context.WithTimeout(ctx, 10*time.Millisecond)
-		<-pause.Done()
-		done()
 	}
 	must.Get(etcd.Client().UserChangePassword(t.Context(), "u", "geheim"))(t)
 	daemontest.Create(t, config)

@@ -99,10 +99,9 @@ func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 		if !slices.Equal(issued, got[n]) {
 			t.Errorf("start %d: %d IDs are written down, %d were received, or others", n, len(issued), len(got[n]))
 		}
-		// A stop asks for an extension once more, to know whether the coordinator is there.
 		want := []evidence.Kind{
 			evidence.Began, evidence.Claiming, evidence.Claimed, evidence.Extending, evidence.Extended, evidence.Issued,
-			evidence.Extending, evidence.Extended, evidence.Releasing, evidence.Released,
+			evidence.Releasing, evidence.Released,
 		}
 		if !slices.Equal(kinds, want) {
 			t.Errorf("start %d: the events are of kinds %v, want %v", n, kinds, want)
