@@ -76,8 +76,8 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 		Name:  "raise",
 		Usage: "stop issuing until a given time, after the coordinator was restored from a backup",
 		Description: "A coordinator that was restored from a backup does not know its newer grants, and would grant the same times again. This\n" +
-			"command raises the ceilings of all worker IDs in one step, deletes all claims and invalidates all journals.\n" +
-			"Until the given time, only daemons whose grant is from before the restore issue IDs.\n" +
+			"command raises the ceilings of all worker IDs in one step: claims from before end, and no journal from before is continued.\n" +
+			"A daemon issues no IDs until the given time, once its next publish has told it or its grant from before has ended.\n" +
 			"The time must be later than every grant since the backup: at least now plus the longest window that the cluster ever had.\n" +
 			"The cluster's record has that. It counts as " + cluster.Span(cluster.LeastWindow) + " at least. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +
 			"An earlier time needs --force; IDs may then be issued twice. A longer window that was set only since the backup is not in\n" +

@@ -148,7 +148,7 @@ var families = []family{
 			}
 		}},
 	value("ids_burnt_total", counter, "IDs taken for requests that were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
-	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by what they came to.",
+	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by their outcome.",
 		func(s *scrape, put put) {
 			for of, n := range s.counted.Requests {
 				put(float64(n), of.Dialect, of.Command, of.Code)
@@ -163,7 +163,7 @@ var families = []family{
 		}},
 
 	value("connections", gauge, "Open connections.", func(s *scrape) float64 { return float64(s.Server.Connections) }),
-	value("connections_limit", gauge, "Connections that there may be at once.", func(s *scrape) float64 { return float64(s.Limits.Connections) }),
+	value("connections_limit", gauge, "Limit of open connections.", func(s *scrape) float64 { return float64(s.Limits.Connections) }),
 	value("connections_accepted_total", counter, "Connections that were accepted.", func(s *scrape) float64 { return float64(s.Server.Accepted) }),
 	{"connections_refused_total", counter, []string{"reason"}, "Connections that were refused or ended.",
 		func(s *scrape, put put) {
@@ -171,9 +171,9 @@ var families = []family{
 				put(float64(n), serve.Reason(reason).String())
 			}
 		}},
-	value("memory_limit_bytes", gauge, "What the process may use.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
-	value("clients_memory_bytes", gauge, "What is kept for connections.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
-	value("clients_memory_limit_bytes", gauge, "What may be kept for connections.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
+	value("memory_limit_bytes", gauge, "Limit of the process's memory.", func(s *scrape) float64 { return float64(s.Limits.Memory) }),
+	value("clients_memory_bytes", gauge, "Memory that connections use.", func(s *scrape) float64 { return float64(s.Limits.ClientsUsed) }),
+	value("clients_memory_limit_bytes", gauge, "Limit of the memory that connections use.", func(s *scrape) float64 { return float64(s.Limits.Clients) }),
 	{"user_rate_limit", gauge, nil, "IDs that each user may take in a second, if there is a limit.",
 		func(s *scrape, put put) {
 			if n := s.Limits.Rate.PerSecond; n > 0 {
