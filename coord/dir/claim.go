@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -112,7 +113,6 @@ func (s *store) living(d *directory) ([]claims.Node, error) {
 		return nil, err
 	}
 	var living []claims.Node
-	var dead []string // incarnations
 	for _, name := range names {
 		n, ok := parseName(name)
 		if !ok {
@@ -124,19 +124,24 @@ func (s *store) living(d *directory) ([]claims.Node, error) {
 		}
 		if alive {
 			living = append(living, n)
-			continue
-		}
-		if err := d.remove(claimOf(name)); err != nil {
+		} else if err := d.remove(claimOf(name)); err != nil {
 			return nil, err
 		}
-		dead = append(dead, n.Incarnation)
 	}
-	for _, incarnation := range dead {
-		if !slices.ContainsFunc(living, func(n claims.Node) bool { return n.Incarnation == incarnation }) {
-			_ = d.remove(spareOf(incarnation)) // a later one tries again
+	return living, s.sweep(d, living)
+}
+
+// sweep removes the spares of processes without a claim. One that lives makes another with its next
+// claim.
+func (s *store) sweep(d *directory, living []claims.Node) error {
+	names, err := d.names(".")
+	for _, name := range names {
+		incarnation, ok := strings.CutPrefix(name, spareOf(""))
+		if ok && incarnation != s.config.Identity.Incarnation && !slices.ContainsFunc(living, func(n claims.Node) bool { return n.Incarnation == incarnation }) {
+			_ = d.remove(name) // a later one tries again
 		}
 	}
-	return living, nil
+	return err
 }
 
 // alive reports whether the maker of a claim lives: then its lock cannot be had. It is tried shared,
@@ -204,10 +209,6 @@ func (s *store) Delete(ctx context.Context, name string) error {
 	_, err := ask(ctx, s, "delete a claim", func(d *directory) (struct{}, error) {
 		if _, ok := parseName(name); !ok {
 			return struct{}{}, nil
-		}
-		// Of a dead process, its spare goes as well.
-		if _, err := s.living(d); err != nil {
-			return struct{}{}, err
 		}
 		return struct{}{}, s.delete(d, name)
 	})

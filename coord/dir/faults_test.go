@@ -273,6 +273,10 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	if left := must.Get(os.ReadDir(at))(t); len(left) != 0 {
 		t.Errorf("it left %v", left)
 	}
+	file := filepath.Join(t.TempDir(), "file")
+	must.Do(t, os.WriteFile(file, nil, 0o600))
+	_, err = join(t.Context(), file, "a", 2)
+	coded(t, "a file", err, dir.CodeMissing)
 	for _, reason := range []error{unix.EACCES, unix.EPERM, unix.EROFS} {
 		err := dir.Failed(at, &fs.PathError{Op: "open", Path: at, Err: reason})
 		coded(t, reason.Error(), err, dir.CodeAccess)

@@ -76,6 +76,9 @@ func (d *directory) unopened(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if info, no := os.Stat(d.path); no == nil && !info.IsDir() {
+		return &Error{CodeMissing, d.path, "it is not a directory", "name another with --coord dir:PATH", err}
+	}
 	return failed(d.path, err)
 }
 

@@ -60,7 +60,7 @@ func TestAKilledProcessFreesItsClaimAtOnce(t *testing.T) {
 	}
 }
 
-// A start names the claim that the process before it has left.
+// A start names the claim of the process before it, which may end only then.
 func TestAPredecessorLeavesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "coord")
@@ -68,8 +68,9 @@ func TestAPredecessorLeavesNothing(t *testing.T) {
 	p := start(t, "claim", path)
 	worker := must.Get(strconv.Atoi(p.says(t, "claimed")))(t)
 	before := members(t, c)[0].Claim
-	p.kill()
 	must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40, Predecessor: before}))(t)
+	p.kill()
+	members(t, c)
 	if left := must.Get(filepath.Glob(filepath.Join(path, "spare-*")))(t); len(left) != 1 {
 		t.Errorf("there are %v, want that of the claim alone", left)
 	}
