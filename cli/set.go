@@ -28,8 +28,8 @@ func setCommand(own paths, out *outside) *urfave.Command {
 			switch {
 			case !c.IsSet("window") && !trust:
 				return usagef("cluster set takes --window or --trust-clock")
-			case c.IsSet("window") && (window <= 0 || window > cluster.Widest):
-				return usagef("--window: %v is not above 0 and up to %v", window, cluster.Widest)
+			case c.IsSet("window") && (window < cluster.Narrowest || window > cluster.Widest):
+				return usagef("--window: %v is not within %v and %v", window, cluster.Narrowest, cluster.Widest)
 			case trust && !out.synchronised() && !c.Bool(yesName):
 				return usagef("--trust-clock: the kernel does not call this host's clock synchronised: set it right, or give --yes if it is")
 			}
@@ -58,7 +58,7 @@ func setCommand(own paths, out *outside) *urfave.Command {
 	})
 	// They are said on the command line: a setting of a daemon changes nothing of the cluster.
 	command.Flags = append(command.Flags,
-		&urfave.GenericFlag{Name: "window", Value: (*duration)(&window), DefaultText: "as it is", Usage: "grant this `DURATION` ahead, up to 24h"},
+		&urfave.GenericFlag{Name: "window", Value: (*duration)(&window), DefaultText: "as it is", Usage: "grant this `DURATION` ahead, 2s to 24h"},
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &trust, Usage: "have daemons follow clocks that are ahead, if they agree with this host's"},
 		&urfave.BoolFlag{Name: yesName, Usage: "trust this host's clock although the kernel does not call it synchronised"},
 	)

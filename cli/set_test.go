@@ -22,8 +22,8 @@ func TestSet(t *testing.T) {
 		{args: "--trust-clock", unsynced: true, refused: "--yes"},
 		{args: "--trust-clock --yes", unsynced: true, called: "trust 43200000"},
 		{args: "", refused: "--window or --trust-clock"},
-		{args: "--window 25h", refused: "up to 24h"},
-		{args: "--window 0s", refused: "above 0"},
+		{args: "--window 25h", refused: "within 2s and 24h"},
+		{args: "--window 1999ms", refused: "within 2s and 24h"},
 	} {
 		s := someCluster()
 		s.inspected.Window = tickAt(10*time.Minute) - tickAt(0)

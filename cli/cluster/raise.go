@@ -13,6 +13,9 @@ const (
 	// raised unless told: for clocks that differ, and for the time until somebody says
 	// yes.
 	Margin = 5 * time.Minute
+	// Narrowest is the smallest window that a cluster is given: with less, its daemons would write all
+	// the time, and stop at each write that is late.
+	Narrowest = 2 * time.Second
 	// Widest is the largest window that a cluster takes.
 	Widest = 24 * time.Hour
 	// LeastWindow is what the longest window of a cluster counts as at least: one before it, in the same
