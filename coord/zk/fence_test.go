@@ -210,7 +210,7 @@ func TestAChangeAfterARestoreIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	here, operator := w.coordinator(), w.coordinator()
-	must.Get(here.Join(t.Context(), layout))(t)
+	coordtest.Join(t, here, layout)
 	claim := claimed(t, here, 3)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}))
 	backup, token := w.get("/layout"), w.tokens()[0]
