@@ -55,7 +55,7 @@ func (e *ClusterError) Error() string {
 	}
 	return fmt.Sprintf("the coordinator was wiped or replaced: this daemon joined cluster %s and finds %s; "+
 		"IDs of the one may equal those of the other, so this daemon stops; "+
-		"correct --coord; or start the daemon again, which then joins the cluster that `flakeward cluster create` has made", e.Ours, found)
+		"correct --coord; or start the daemon again, which joins the cluster that `flakeward cluster create` has made, or makes one in a directory", e.Ours, found)
 }
 
 // Is makes errors.Is find ErrOtherCluster.
