@@ -255,7 +255,7 @@ func TestADiskThatFailsIsSeen(t *testing.T) {
 	var broken atomic.Bool
 	c := config(dir(t))
 	c.Journal.Disk = func(real journal.Disk) journal.Disk { return brokenDisk{real, &broken} }
-	c.Grant.Step, c.Waiting.MaxBlock = 2*time.Second, 50*time.Millisecond
+	c.Grant.Step, c.Waiting.MaxBlock = 6*time.Second, 50*time.Millisecond
 	r := start(t, c)
 	r.next() // a daemon that nobody asks has nothing to write
 	broken.Store(true)
