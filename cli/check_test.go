@@ -36,10 +36,10 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	open := filepath.Join(dir, "open")
 	must.Do(t, os.Mkdir(open, 0o777))
 	must.Do(t, os.Chmod(open, 0o777))
-	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--lanes", "100", "--log-level", "x", "--socket-group", "no-such-group",
+	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--datacenter", "100", "--log-level", "x", "--socket-group", "no-such-group",
 		"--listen", ":7070",
 		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
-	for _, part := range []string{"--lanes", "--log-level", "--socket-group", "not a socket", "written by others", "other hosts can reach :7070", "--log-file"} {
+	for _, part := range []string{"--datacenter", "--log-level", "--socket-group", "not a socket", "written by others", "other hosts can reach :7070", "--log-file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %q", err, part)
 		}
@@ -100,9 +100,9 @@ func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
 // All that is wrong in a file is said, each with its line.
 func TestCheckSaysAllThatIsWrongInAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(path, []byte("sockt: /x\nlanes: many\nttl: 5parsecs\nlanes: 2\ncoord: [a]\n"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("sockt: /x\ndatacenter: many\nttl: 5parsecs\ndatacenter: 2\ncoord: [a]\n"), 0o600))
 	_, err := checks(t, "--check", "--config", path)
-	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: lanes: \"many\"", ":3: ttl", ":4: lanes is given twice", ":5: coord takes a single value"} {
+	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: datacenter: \"many\"", ":3: ttl", ":4: datacenter is given twice", ":5: coord takes a single value"} {
 		if err == nil || !strings.Contains(err.Error(), path+part) {
 			t.Errorf("%v does not say %q", err, part)
 		}
@@ -137,9 +137,9 @@ func TestCheckCommandListsEveryProblem(t *testing.T) {
 		t.Errorf("%q, status %d, %T", out, ExitCode(err), err)
 	}
 	path := filepath.Join(dir, "flakeward.yaml")
-	must.Do(t, os.WriteFile(path, []byte("sockt: /x\nlanes: many\n"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("sockt: /x\ndatacenter: many\n"), 0o600))
 	_, err = checksAlone(t, "--config", path)
-	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: lanes: \"many\""} {
+	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: datacenter: \"many\""} {
 		if err == nil || !strings.Contains(err.Error(), path+part) {
 			t.Errorf("%v does not say %q", err, part)
 		}

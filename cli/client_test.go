@@ -255,8 +255,8 @@ func TestStatus(t *testing.T) {
 	}{
 		{"ready", cluster + "ready\r\nworker_id:3\r\n# Replication\r\nrole:master\r\n# Keyspace\r\n", nil, "Cluster\n  layout  twitter\n\nWorker\n  state      ready\n  worker_id  3\n", "", ExitOK},
 		{"ready, in JSON", cluster + "ready\r\n", []string{"--json"}, `{"Cluster":{"layout":"twitter"},"Worker":{"state":"ready"}}` + "\n", "", ExitOK},
-		{"in JSON, with types", "# Server\r\nhost:1\r\nmax_count:-7\r\nversion:007\r\nused_cpu_sys:0.25\r\nclaimed:true\r\nlane1_claim:12\r\nempty:\r\nstate:ready\r\n", []string{"--json"},
-			`{"Server":{"claimed":true,"empty":"","host":"1","lane1_claim":"12","max_count":-7,"state":"ready","used_cpu_sys":0.25,"version":"007"}}` + "\n", "", ExitOK},
+		{"in JSON, with types", "# Server\r\nhost:1\r\nmax_count:-7\r\nversion:007\r\nused_cpu_sys:0.25\r\nclaimed:true\r\nclaim:12\r\nempty:\r\nstate:ready\r\n", []string{"--json"},
+			`{"Server":{"claim":"12","claimed":true,"empty":"","host":"1","max_count":-7,"state":"ready","used_cpu_sys":0.25,"version":"007"}}` + "\n", "", ExitOK},
 		{"a Redis server", "# Server\r\nredis_version:7.0.15\r\n", nil, "", "is a Redis server (version 7.0.15) and no flakeward daemon", ExitFailed},
 		{"a daemon that speaks as Redis does", "# Server\r\nflakeward_version:1\r\nredis_version:7.2.0\r\nstate:ready\r\n", nil, "", "", ExitOK},
 		{"the clock behind, but served", cluster + "clock-behind\r\n", nil, "", "", ExitOK},

@@ -21,7 +21,7 @@ func TestHealth(t *testing.T) {
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
-			_, _ = io.WriteString(w, "no ID can be had: stopped\nlane 0: grant-ended: x\n")
+			_, _ = io.WriteString(w, "no ID can be had: stopped\ngrant-ended: x\n")
 			return
 		}
 		_, _ = io.WriteString(w, "ok\n")
@@ -32,7 +32,7 @@ func TestHealth(t *testing.T) {
 	defer func() { _ = h.Close(); <-served }()
 
 	_, _, err = command(t, "", "health", "--socket", socket)
-	if ExitCode(err) != ExitNotReady || !strings.Contains(err.Error(), "stopped; lane 0: grant-ended: x") {
+	if ExitCode(err) != ExitNotReady || !strings.Contains(err.Error(), "stopped; grant-ended: x") {
 		t.Errorf("not ready: status %d, %v", ExitCode(err), err)
 	}
 	if out, _, err := command(t, "", "health", "--live", "--socket", socket); err != nil || out != "ok\n" {

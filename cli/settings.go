@@ -64,8 +64,6 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: layoutUsage},
 		&urfave.Uint64Flag{Name: "datacenter", Destination: &c.IDs.Datacenter, Value: c.IDs.Datacenter, Category: "IDs",
 			Usage: "set the layout's datacenter field, to the same `NUMBER` on all hosts of a cluster"},
-		&urfave.IntFlag{Name: "lanes", Destination: &c.IDs.Lanes, Value: c.IDs.Lanes, Category: "IDs",
-			Usage: "issue from this `NUMBER` of worker IDs, 1 to 64; connections are balanced over them"},
 		&urfave.StringFlag{Name: "sequence-start", Destination: &c.IDs.SequenceStart, Value: c.IDs.SequenceStart, Category: "IDs",
 			Usage: "choose each tick's first sequence number, a `START`: zero, or rolling (where the last tick stopped: id % N is even at low rates, too)"},
 

@@ -64,7 +64,7 @@ var others = map[string]string{
 	"coord-ca": "/other/ca.pem", "coord-cert": "/other/cert.pem", "coord-key": "/other/key.pem",
 	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true",
-	"layout": "twitter", "datacenter": "3", "lanes": "4", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
+	"layout": "twitter", "datacenter": "3", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
 	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }

@@ -184,9 +184,8 @@ func TestACloneUnderLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			machine := newHypervisor(t, 7)
 			c := config(dir(t))
-			c.VMClock, c.Cluster.Coord, c.IDs.Lanes, c.Cluster.TTL = machine.path, url, 2, 2*time.Minute
+			c.VMClock, c.Cluster.Coord, c.Cluster.TTL = machine.path, url, 2*time.Minute
 			r := start(t, c)
-			r.until("two lanes", lanesReady(2))
 			closed := int64(0) // how often each connection is to be closed
 			if name == "directory" {
 				closed = 3
@@ -199,17 +198,17 @@ func TestACloneUnderLoad(t *testing.T) {
 				l.each(20)
 				before := r.info()
 				claims, marks := watched(t, c)
-				old = append(old, lanesWorkers(before, 2)...)
+				old = append(old, before["worker_id"])
 				l.longest.Store(0)
 				machine.clone(generation)
 				gone := slices.Clone(old)
 				l.old.Store(&gone)
 				l.each(20)
-				after := r.until("two other lanes", func(info map[string]string) bool {
-					return info["lanes_ready"] == "2" && !slices.Contains(old, info["worker_id"]) && !slices.Contains(old, info["lane1_worker_id"])
+				after := r.until("another worker ID", func(info map[string]string) bool {
+					return info["state"] == "ready" && !slices.Contains(old, info["worker_id"])
 				})
-				t.Logf("generation %d: worker IDs %v, were %v; the longest wait for a reply was %v",
-					generation, lanesWorkers(after, 2), lanesWorkers(before, 2), time.Duration(l.longest.Load()).Round(time.Millisecond))
+				t.Logf("generation %d: worker ID %s, was %s; the longest wait for a reply was %v",
+					generation, after["worker_id"], before["worker_id"], time.Duration(l.longest.Load()).Round(time.Millisecond))
 				if after["incarnation"] == before["incarnation"] {
 					t.Error("the incarnation is the original's")
 				}
@@ -225,7 +224,7 @@ func TestACloneUnderLoad(t *testing.T) {
 				t.Errorf("%d connections were closed, want %d", l.cuts.Load(), want)
 			}
 			r.Stop()
-			for _, e := range journalOf(t, c).Lanes {
+			for _, e := range journalOf(t, c).Entries {
 				if slices.Contains(old, strconv.Itoa(e.Worker)) != e.Left {
 					t.Errorf("the journal has %+v; the originals' worker IDs are %v", e, old)
 				}
@@ -323,7 +322,7 @@ func TestACloneThatIsStoppedAtOnce(t *testing.T) {
 			t.Errorf("the record of worker ID %d was lowered from %d to %d", worker, m.Ceiling, later[worker].Ceiling)
 		}
 	}
-	if after := journalAt(t, c); after.Lanes[0].Opening != written.Lanes[0].Opening || after.Place.VM != "0" {
+	if after := journalAt(t, c); after.Entries[0].Opening != written.Entries[0].Opening || after.Place.VM != "0" {
 		t.Errorf("the journal was %+v and is %+v", written, after)
 	}
 }

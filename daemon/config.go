@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -101,7 +100,6 @@ type Cluster struct {
 type IDs struct {
 	Layout     string
 	Datacenter uint64
-	Lanes      int               // how many worker IDs are held and issued from, 1 to journal.MaxLanes
 	Tenants    map[string]uint64 // the numbers of those that have names, for the layout's tenant field
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
@@ -133,7 +131,7 @@ const (
 	autoSmallWindow = 2 * time.Minute
 	fewWorkers      = 1024
 
-	// longestBurst is how far back every lane remembers which numbers it has left.
+	// longestBurst is how far back a lane remembers which numbers it has left.
 	longestBurst = 2 * time.Second
 )
 
@@ -149,7 +147,7 @@ func DefaultConfig() Config {
 		VMClock: vmclock.DefaultPath,
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
 		Cluster: Cluster{Coord: inStateDir, TTL: 10 * time.Second},
-		IDs:     IDs{Layout: "flakeward", Lanes: 1, SequenceStart: StartRolling, Form: form.Integer.String()},
+		IDs:     IDs{Layout: "flakeward", SequenceStart: StartRolling, Form: form.Integer.String()},
 		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second, Idle: 10 * time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
@@ -202,12 +200,6 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.IDs.validateTenants(layout)...)
 	c.IDs.validateForm(layout, bad)
-	switch workers := min(layout.Workers(), coord.MaxWorkers); {
-	case c.IDs.Lanes < 1 || c.IDs.Lanes > journal.MaxLanes:
-		bad("lanes", "%d is not within 1 and %d", c.IDs.Lanes, journal.MaxLanes)
-	case c.IDs.Lanes > workers:
-		bad("lanes", "%d are more than the %d worker IDs of the layout: take fewer, or a layout with more worker bits", c.IDs.Lanes, workers)
-	}
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}

@@ -1,5 +1,5 @@
 // Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a
-// worker ID for each lane, serves IDs from them over the socket, and gives everything back in
+// worker ID, serves IDs from them over the socket, and gives everything back in
 // order. It is the only package that knows all the others.
 package daemon
 
@@ -58,9 +58,8 @@ type Daemon struct {
 	forms   *forms
 	tcp     *tcp.Server  // who is answered on TCP
 	address net.Listener // on TCP; nil: there is none
-	lanes   lanes
-	pool    *issue.Pool
-	limited *issue.Limited // the pool, if users have rates; otherwise nil
+	lane    *lane
+	limited *issue.Limited // what issues, if users have rates; otherwise nil
 	counts  tally.Table
 	events  *condition.Counts
 	metrics *metrics.Metrics
@@ -68,7 +67,7 @@ type Daemon struct {
 	server  *serve.Server
 	web     *web
 	reload  reload
-	change  chan struct{} // gets one when a lane or its ceiling changed
+	change  chan struct{} // gets one when the lane or its ceiling changed
 
 	// What each start has of its own. A machine that is copied makes the daemon start anew.
 	machine     machine
@@ -176,10 +175,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	d.warn(d.dir)
 	d.access.warn(d.log)
-	inherited, err := d.start(from.lanes())
-	if err != nil {
-		return err
-	}
+	inherited := d.start(from.handed())
 	d.serving.Store(true)
 	if from != nil {
 		fault.Point(fault.NewcomerStarted)
@@ -224,14 +220,9 @@ func (d *Daemon) awaitEpoch(ctx context.Context) error {
 // build makes the parts that serve requests and ties them together.
 func (d *Daemon) build() error {
 	var err error
-	if d.lanes, err = newLanes(d.config, d.layout, d.clock); err != nil {
+	if d.lane, err = newLane(d.config, d.layout, d.clock); err != nil {
 		return err
 	}
-	var issuers []*issue.Issuer
-	for _, l := range d.lanes {
-		issuers = append(issuers, l.issuer)
-	}
-	d.pool = issue.NewPool(issuers...)
 	rate, err := issue.ParseRate(d.config.Waiting.Rate)
 	if err != nil {
 		return err
@@ -240,7 +231,7 @@ func (d *Daemon) build() error {
 	if err != nil {
 		return err
 	}
-	limited := d.pool.Limit(rate, d.clock, d.config.Waiting.MaxBlock)
+	limited := d.lane.issuer.Limit(rate, d.clock, d.config.Waiting.MaxBlock)
 	d.limited, _ = limited.(*issue.Limited)
 	source := d.source(limited)
 	d.web = newWeb(d, source)
@@ -269,7 +260,7 @@ func (d *Daemon) build() error {
 		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
 	})
 	d.web.count.server = d.server
-	d.pool.OnChange(func() {
+	d.lane.issuer.OnChange(func() {
 		d.server.Wake()
 		d.web.taker.Wake()
 		select {
@@ -282,7 +273,7 @@ func (d *Daemon) build() error {
 
 // live serves requests through one start after the other, until ctx ends or a part fails, and ends
 // all in order.
-func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited lifecycle.Inherited) error {
+func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited *journal.Contents) error {
 	var renewing sync.WaitGroup
 	defer renewing.Wait()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -349,18 +340,16 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	return err
 }
 
-// announce says once that IDs can be issued, from whichever lane is the first. The other lanes join
-// in when they can: to wait for all would have requests wait for a worker ID that they can do
-// without.
+// announce says once that IDs can be issued.
 func (d *Daemon) announce(ctx context.Context) {
 	for {
 		now := d.clock.Now()
-		if first, wait := d.lanes.soonest(now); first != nil {
+		if wait, known := d.lane.opens(now); known {
 			if wait <= 0 {
 				d.ready.Store(true)
 				d.config.Service.Status(lifecycle.Issuing)
 				d.config.Service.Ready()
-				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", first.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
+				d.log.Info("ready", "socket", d.config.Socket.Path, "worker", d.lane.holder.Load().Holding().Worker, "after", time.Duration(now.Mono-d.begun.Mono).Round(time.Microsecond))
 				if d.config.Ready != nil {
 					d.announced.Do(d.config.Ready)
 				}

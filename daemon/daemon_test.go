@@ -74,7 +74,7 @@ func TestLife(t *testing.T) {
 	}
 	r.Stop()
 
-	if e := journalOf(t, c).Lanes[0]; e.Mark != parts.Tick {
+	if e := journalOf(t, c).Entries[0]; e.Mark != parts.Tick {
 		t.Errorf("after a clean stop the journal has mark %d, want the last tick %d", e.Mark, parts.Tick)
 	}
 	if _, err := os.Lstat(c.Socket.Path); !errors.Is(err, os.ErrNotExist) {
@@ -309,9 +309,6 @@ func TestValidate(t *testing.T) {
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
 		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},
-		{"lanes", func(c *daemon.Config) { c.IDs.Lanes = 0 }},
-		{"lanes", func(c *daemon.Config) { c.IDs.Lanes = 65 }},
-		{"lanes", func(c *daemon.Config) { c.IDs.Layout, c.IDs.Lanes = "twitter", 33 }},
 		{"sequence-start", func(c *daemon.Config) { c.IDs.SequenceStart = "" }},
 		{"max-sleep", func(c *daemon.Config) { c.Waiting.MaxSleep = 2 * time.Second }},
 		{"max-block", func(c *daemon.Config) { c.Waiting.MaxBlock = 0 }},

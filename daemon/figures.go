@@ -16,10 +16,10 @@ func (d *Daemon) figures() metrics.Figures {
 	f := metrics.Figures{
 		Now: now, Layout: d.layout,
 		Cluster: metrics.Cluster{
-			Coordinator: d.config.coordinator().Text, ID: d.lanes.cluster(), UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
+			Coordinator: d.config.coordinator().Text, ID: d.lane.holder.Load().Cluster(), UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
 			Workers: min(d.layout.Workers(), coord.MaxWorkers),
 		},
-		Clock:   clockFigures(d.clock, d.lanes, now),
+		Clock:   clockFigures(d.clock, d.lane, now),
 		Answers: make(map[clockguard.Answer]uint64), Waits: make(map[string]uint64),
 		Server: d.server.Counters(),
 		Limits: metrics.Limits{
@@ -27,7 +27,7 @@ func (d *Daemon) figures() metrics.Figures {
 			Connections: d.access.connections(),
 		},
 		Timing: metrics.Timing{
-			Window: time.Duration(d.lanes[0].holder.Load().Window()) * d.layout.TickLength(), JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
+			Window: time.Duration(d.lane.holder.Load().Window()) * d.layout.TickLength(), JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
 		},
 	}
 	switch coordinator := d.config.coordinator(); {
@@ -36,20 +36,16 @@ func (d *Daemon) figures() metrics.Figures {
 	case coordinator.Local:
 		f.Cluster.UniqueWithin = "host"
 	}
-	for _, l := range d.lanes {
-		k, state := l.holder.Load(), l.state(now)
-		f.Lanes = append(f.Lanes, metrics.Lane{Number: l.number, State: state, Serves: serves(state), Holding: k.Holding(), Condition: k.Condition()})
-		if serves(state) {
-			f.Serving++
-		}
-		for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
-			f.Answers[a] += l.issuer.Answers(a)
-		}
-		for _, w := range issue.WaitsFor() {
-			f.Waits[w.String()] += issue.Waits(l.issuer, w)
-		}
+	k := d.lane.holder.Load()
+	f.State, f.Holding, f.Condition = d.lane.state(now), k.Holding(), k.Condition()
+	f.Serves = serves(f.State)
+	for a := clockguard.Sleep; a <= clockguard.Wait; a++ {
+		f.Answers[a] = d.lane.issuer.Answers(a)
 	}
-	if f.State = best(f.Lanes); !d.ready.Load() {
+	for _, w := range issue.WaitsFor() {
+		f.Waits[w.String()] = issue.Waits(d.lane.issuer, w)
+	}
+	if !d.ready.Load() {
 		f.State = stateStarting
 	}
 	if d.limited != nil {
@@ -64,23 +60,20 @@ func (d *Daemon) figures() metrics.Figures {
 }
 
 // clockFigures is whether the clock is believed, and what the kernel says of it.
-func clockFigures(clock *clockguard.Known, all lanes, now clockguard.Reading) metrics.Clock {
-	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: all.marksAhead(now)}
+func clockFigures(clock *clockguard.Known, of *lane, now clockguard.Reading) metrics.Clock {
+	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: of.marksAhead(now)}
 	c.Hold, _, _ = clock.Holding()
 	c.MaxError, c.Synchronised = clock.Synchronised()
 	return c
 }
 
-// marksAhead is how far the highest floor or ceiling of a lane is ahead of known time; 0 if none
-// is.
-func (all lanes) marksAhead(now clockguard.Reading) (ahead time.Duration) {
-	for _, l := range all {
-		h := l.holder.Load().Holding()
-		if highest := max(h.Floor, h.Granted); highest > 0 {
-			ahead = max(ahead, time.Duration(l.layout.UnixNanos(highest)-now.Wall))
-		}
+// marksAhead is how far the higher of floor and ceiling is ahead of known time; 0 if none is.
+func (l *lane) marksAhead(now clockguard.Reading) time.Duration {
+	h := l.holder.Load().Holding()
+	if highest := max(h.Floor, h.Granted); highest > 0 {
+		return max(0, time.Duration(l.layout.UnixNanos(highest)-now.Wall))
 	}
-	return ahead
+	return 0
 }
 
 // Metrics answers scrapes of the daemon. Before it has opened its state directory, and where that

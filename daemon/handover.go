@@ -12,7 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/lifecycle"
+	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/fault"
@@ -21,19 +21,17 @@ import (
 // freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
 const freezeTimeout = 250 * time.Millisecond
 
-// behind returns why nobody may take over: the clock was set back below what a lane has issued, by
+// behind returns why nobody may take over: the clock was set back below what the lane has issued, by
 // more than a request sleeps for. The lane then issues from what its ring remembers, and no other
 // process has that.
-func (all lanes) behind(now clockguard.Reading, sleeps time.Duration) error {
-	for _, l := range all {
-		of := l.issuer.Lane()
-		if of == nil || of.Closed() || of.Highest() <= of.Floor() {
-			continue
-		}
-		if by := time.Duration(l.layout.UnixNanos(of.Highest()) - now.Wall); by > sleeps+l.layout.TickLength() {
-			return fmt.Errorf("the clock is %v behind the last ID, and only the process that issued it can go on below: "+
-				"take over once the clock has passed that", by.Round(time.Millisecond))
-		}
+func (l *lane) behind(now clockguard.Reading, sleeps time.Duration) error {
+	of := l.issuer.Lane()
+	if of == nil || of.Closed() || of.Highest() <= of.Floor() {
+		return nil
+	}
+	if by := time.Duration(l.layout.UnixNanos(of.Highest()) - now.Wall); by > sleeps+l.layout.TickLength() {
+		return fmt.Errorf("the clock is %v behind the last ID, and only the process that issued it can go on below: "+
+			"take over once the clock has passed that", by.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -53,7 +51,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
 	settings := func() takeover.Settings {
 		s := d.config.settings(d.layout)
-		s.Cluster, s.Listen = d.lanes[0].holder.Load().Cluster(), d.config.Listen.Address
+		s.Cluster, s.Listen = d.lane.holder.Load().Cluster(), d.config.Listen.Address
 		return s
 	}
 	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
@@ -63,7 +61,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	}
 	o.ended.Go(func() {
 		defer l.Close() // nobody comes any more
-		s, err := l.Await(ctx, func() error { return d.lanes.behind(d.clock.Now(), d.config.Waiting.MaxSleep) })
+		s, err := l.Await(ctx, func() error { return d.lane.behind(d.clock.Now(), d.config.Waiting.MaxSleep) })
 		switch {
 		case err == nil:
 			select {
@@ -89,7 +87,7 @@ var errHandedOver = errors.New("another daemon has taken over")
 // handOver ends the parts and hands everything to a newcomer that is ready: it returns
 // errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
 // begin needs is returned.
-func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (lifecycle.Inherited, error) {
+func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (*journal.Contents, error) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
 	// Issuing goes on until nothing else runs: the marks are ahead by half a step at least.
@@ -104,9 +102,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
 	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock()}
-	for _, k := range p.lifecycle.Holders {
-		commit.Lanes = append(commit.Lanes, grant.HandOver(k))
-	}
+	commit.Lane = grant.HandOver(p.lifecycle.Holder)
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
 		commit.Connections = len(frozen.Connections)
@@ -141,15 +137,13 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	d.web.leaving.Store(false)
 	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
 	p.detach(d.log)
-	for _, l := range d.lanes {
-		l.Use(nil)
-	}
+	d.lane.Use(nil)
 	d.incarnate()
-	inherited, err := d.start(commit.Lanes)
+	inherited := d.start(commit.Lane)
 	if frozen != nil {
 		frozen.Resume()
 	}
-	return inherited, err
+	return inherited, nil
 }
 
 // detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes

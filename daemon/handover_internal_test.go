@@ -16,7 +16,7 @@ func TestAClockThatIsBehindPutsATakeoverOff(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	manual := clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour))
 	l := &lane{layout: layout, issuer: issue.New(layout, manual, issue.Limits{}, nil)}
-	behind := func() error { return lanes{l}.behind(manual.Now(), 5*time.Millisecond) }
+	behind := func() error { return l.behind(manual.Now(), 5*time.Millisecond) }
 	if err := behind(); err != nil {
 		t.Errorf("without a lane: %v", err)
 	}

@@ -27,18 +27,16 @@ func (h health) live(ctx context.Context) error {
 	return nil
 }
 
-// ready tells whether an ID can be had now, and each lane's condition.
+// ready tells whether an ID can be had now, and what keeps it from being so.
 func (h health) ready() rest.Readiness {
 	is := rest.Readiness{State: stateStarting}
 	if h.d.ready.Load() {
 		is.State = h.d.figures().State
 		is.Ready = serves(is.State)
 	}
-	for _, l := range h.d.lanes {
-		var known *condition.Condition
-		if err := l.holder.Load().Condition(); errors.As(err, &known) {
-			is.Conditions = append(is.Conditions, rest.Condition{Lane: l.number, Code: known.Code, Detail: known.Error(), Do: known.Do()})
-		}
+	var known *condition.Condition
+	if errors.As(h.d.lane.Condition(), &known) {
+		is.Conditions = append(is.Conditions, rest.Condition{Code: known.Code, Detail: known.Error(), Do: known.Do()})
 	}
 	return is
 }

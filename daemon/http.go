@@ -77,9 +77,9 @@ func (c *counter) Request(command, code string) {
 // Waits counts requests that wait.
 func (c *counter) Waits(n int64) { c.server.CountWaiting(n) }
 
-// Issued counts IDs of a lane by their form.
-func (c *counter) Issued(lane int, as form.Form, ids uint64) {
-	c.table.IDs(tally.Issue{Lane: uint32(lane), Form: as.String()}).Add(ids)
+// Issued counts IDs by their form.
+func (c *counter) Issued(as form.Form, ids uint64) {
+	c.table.IDs(as.String()).Add(ids)
 }
 
 // Burnt counts IDs that went to nobody.

@@ -126,7 +126,7 @@ func TestProbesOfADaemonWhoseCoordinatorIsAway(t *testing.T) {
 		if reply.StatusCode != 503 || !strings.HasPrefix(body, "no ID can be had: starting\n") {
 			t.Fatalf("/readyz: %s %q", reply.Status, body)
 		}
-		if strings.Contains(body, "\nlane 0: starting: ") {
+		if strings.Contains(body, "\nstarting: ") {
 			break
 		}
 		<-again.C

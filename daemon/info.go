@@ -66,38 +66,21 @@ func infoCluster(f metrics.Figures) resp.Section {
 // daysInYear is the mean length of a Gregorian year.
 const daysInYear = 365.2425
 
-// infoWorker shows the first lane by the keys that there are if it is the only one, and the others
-// by the same keys with the lane's number before them.
+// infoWorker is what INFO shows of the worker ID.
 func infoWorker(f metrics.Figures) resp.Section {
-	s := section("Worker", "state", f.State)
-	for _, l := range f.Lanes {
-		prefix := ""
-		if l.Number > 0 {
-			prefix = fmt.Sprintf("lane%d_", l.Number)
-			s.Pairs = append(s.Pairs, section("", prefix+"state", l.State).Pairs...)
-		}
-		s.Pairs = append(s.Pairs, infoLane(prefix, l, f)...)
-		if l.Number == 0 {
-			s.Pairs = append(s.Pairs, section("", "lanes", len(f.Lanes), "lanes_ready", f.Serving).Pairs...)
-		}
-	}
-	return s
-}
-
-// infoLane is what INFO shows of a lane.
-func infoLane(prefix string, l metrics.Lane, f metrics.Figures) [][2]string {
-	h, why, do, ends := l.Holding, "", "", ""
-	if l.Condition != nil {
-		why = l.Condition.Error()
+	h, why, do, ends := f.Holding, "", "", ""
+	if f.Condition != nil {
+		why = f.Condition.Error()
 	}
 	var known *condition.Condition
-	if errors.As(l.Condition, &known) {
+	if errors.As(f.Condition, &known) {
 		do = known.Do()
 		if !known.Stopped && !known.Ends.IsZero() {
 			ends = known.Ends.UTC().Format(time.RFC3339)
 		}
 	}
-	pairs := section("",
+	return section("Worker",
+		"state", f.State,
 		"worker_id", h.Worker,
 		"claim", h.Claim,
 		"claimed", h.Claimed,
@@ -110,14 +93,10 @@ func infoLane(prefix string, l metrics.Lane, f metrics.Figures) [][2]string {
 		"ceiling_time", f.Layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
 		"idle", h.Idle,
 		"condition", why,
-		"condition_code", condition.CodeOf(l.Condition),
+		"condition_code", condition.CodeOf(f.Condition),
 		"condition_do", do,
 		"condition_ends", ends,
-	).Pairs
-	for i := range pairs {
-		pairs[i][0] = prefix + pairs[i][0]
-	}
-	return pairs
+	)
 }
 
 // infoClock shows whether the clock is believed, and what the kernel says of it.

@@ -14,13 +14,12 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
-// hold joins and holds a worker ID for each lane until ctx ends, and returns the coordinator that
-// they are held with, for giving them back.
-func (d *Daemon) hold(ctx context.Context, inherited lifecycle.Inherited) (coord.Coordinator, error) {
+// hold joins and holds a worker ID until ctx ends, and returns the coordinator that it is held
+// with, for giving it back.
+func (d *Daemon) hold(ctx context.Context, inherited *journal.Contents) (coord.Coordinator, error) {
 	fault.Point(fault.NewcomerServes)
 	c, err := d.lifecycle.Join(ctx, inherited)
 	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
@@ -31,21 +30,17 @@ func (d *Daemon) hold(ctx context.Context, inherited lifecycle.Inherited) (coord
 	if d.stays != nil {
 		parts.Go(func() error { return d.look(holding) })
 	}
-	for _, l := range d.lanes {
-		parts.Go(func() error { return d.lifecycle.Hold(holding, l.number) })
-	}
+	parts.Go(func() error { return d.lifecycle.Holder.Hold(holding) })
 	return c, parts.Wait()
 }
 
-// look has an end made of all lanes once another directory is in the place of the coordinator's, also
+// look has an end made of the lane once another directory is in the place of the coordinator's, also
 // while nothing is written there.
 func (d *Daemon) look(ctx context.Context) error {
 	for d.clock.Sleep(ctx, time.Duration(float64(d.config.Grant.Publish)*(0.9+0.2*rand.Float64()))) == nil {
 		if err := d.stays(); err != nil {
-			for _, k := range d.lifecycle.Holders {
-				k.NotJoined(err)
-				k.Revoke()
-			}
+			d.lifecycle.Holder.NotJoined(err)
+			d.lifecycle.Holder.Revoke()
 			return err
 		}
 	}
@@ -58,7 +53,7 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	if d.cluster != "" && d.cluster != cluster.UUID {
 		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
 		d.server.Disconnect()
-		d.forms.enter(cluster.UUID) // the lanes have ended before
+		d.forms.enter(cluster.UUID) // the lane has ended before
 	}
 	d.cluster = cluster.UUID
 	d.web.members.joined.Store(&cluster)

@@ -40,7 +40,8 @@ func TestTheWaitForALostStateDirectoryIsKeptAndEnds(t *testing.T) {
 // its place waits for that, though the clock is right, and repeats nothing.
 func TestADirectoryThatIsRemovedUnderADaemonIsOutwaited(t *testing.T) {
 	c := config(dir(t))
-	c.IDs.Layout, c.IDs.Lanes, c.Waiting.MaxBlock = fewWorkers, 2, 100*time.Millisecond
+	c.Waiting.MaxBlock = 100 * time.Millisecond
+	onlyWorker(t, &c)
 	before, seen := launchBy(t, c, func(ctx context.Context, c daemon.Config) error {
 		_ = daemon.Run(ctx, c) // it ends with the directory that it cannot give back anything in
 		return nil
@@ -50,7 +51,8 @@ func TestADirectoryThatIsRemovedUnderADaemonIsOutwaited(t *testing.T) {
 	must.Do(t, os.RemoveAll(c.StateDir))
 	place := c.StateDir
 	c = config(dir(t))
-	c.IDs.Layout, c.IDs.Lanes, c.StateDir = fewWorkers, 2, place
+	c.StateDir = place
+	onlyWorker(t, &c)
 	after := launch(t, c)
 	after.says("as one that was lost may have issued IDs")
 	for ids, err := []int64(nil), error(nil); err == nil; {

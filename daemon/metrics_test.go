@@ -45,7 +45,6 @@ func scrape(d *daemon.Daemon) (status int, text string, values map[string]string
 func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	found := make(chan *daemon.Daemon, 1)
 	c := config(dir(t))
-	c.IDs.Lanes = 2
 	c.Waiting.Rate = "100000/s"
 	r := startBy(t, c, scraped(found))
 	d := <-found
@@ -55,7 +54,7 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	_, _ = r.do("NEXT", 20)
 	_, _ = r.do("NEXT", 0)
 	in := r.info()
-	for again := time.NewTicker(5 * time.Millisecond); in["lanes_ready"] != "2"; <-again.C {
+	for again := time.NewTicker(5 * time.Millisecond); in["state"] != "ready"; <-again.C {
 		in = r.info()
 	}
 	_, _, got := scrape(d)
@@ -69,8 +68,8 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 		}
 		return n
 	}
-	if n := sum("flakeward_ids_issued_total"); n != 25 || in["total_ids_issued"] != "25" {
-		t.Errorf("of 25 IDs, %d are counted, and INFO says %s", n, in["total_ids_issued"])
+	if n := got["flakeward_ids_issued_total"]; n != "25" || in["total_ids_issued"] != "25" {
+		t.Errorf("of 25 IDs, %s are counted, and INFO says %s", n, in["total_ids_issued"])
 	}
 	if all, refused := got[`flakeward_requests_total{code="ok",command="NEXT",dialect="resp"}`], got[`flakeward_requests_total{code="bad-count",command="NEXT",dialect="resp"}`]; all != "6" || refused != "1" {
 		t.Errorf("of 6 and 1 NEXT, %s and %s are counted", all, refused)
@@ -83,8 +82,8 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 		t.Errorf("the user has taken %d of 25", n)
 	}
 	for name, want := range map[string]string{
-		"flakeward_lanes": "2", "flakeward_lanes_ready": in["lanes_ready"], `flakeward_lane_worker_id{lane="0"}`: in["worker_id"],
-		`flakeward_lane_worker_id{lane="1"}`: in["lane1_worker_id"], "flakeward_connections": in["connected_clients"], "flakeward_worker_ids": "1024", "flakeward_worker_ids_held": "2",
+		"flakeward_ready": "1", "flakeward_worker_id": in["worker_id"],
+		"flakeward_connections": in["connected_clients"], "flakeward_worker_ids": "1024", "flakeward_worker_ids_held": "1",
 		"flakeward_max_block_seconds": "60", "flakeward_window_seconds": "600", "flakeward_journal_step_seconds": "0.1",
 		"flakeward_clock_held_offset_seconds": "0", `flakeward_coordinator_calls_total{call="join",outcome="ok"}`: "1",
 	} {
@@ -97,14 +96,12 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 			t.Errorf("%s is %q", name, got[name])
 		}
 	}
-	for lane := range 2 {
-		for _, of := range []string{"ceiling", "published", "journal_mark"} {
-			name := fmt.Sprintf(`flakeward_lane_%s_timestamp_seconds{lane="%d"}`, of, lane)
-			var at float64
-			_, _ = fmt.Sscan(got[name], &at)
-			if off := at - float64(time.Now().Unix()); off < -60 || off > 660 {
-				t.Errorf("%s is %s", name, got[name])
-			}
+	for _, of := range []string{"ceiling", "published", "journal_mark"} {
+		name := "flakeward_" + of + "_timestamp_seconds"
+		var at float64
+		_, _ = fmt.Sscan(got[name], &at)
+		if off := at - float64(time.Now().Unix()); off < -60 || off > 660 {
+			t.Errorf("%s is %s", name, got[name])
 		}
 	}
 }
@@ -122,7 +119,7 @@ func TestADaemonThatStartsIsScraped(t *testing.T) {
 		_, _ = r.do("NEXT") // waits for MaxBlock
 		var got map[string]string
 		_, text, got = scrape(d)
-		if got[`flakeward_lanes_in_condition{code="coordinator-gone"}`] == "1" && got["flakeward_lanes_ready"] == "0" &&
+		if got[`flakeward_in_condition{code="coordinator-gone"}`] == "1" && got["flakeward_ready"] == "0" &&
 			got[`flakeward_requests_total{code="coordinator-gone",command="NEXT",dialect="resp"}`] != "" && got[`flakeward_request_waits_total{reason="lane"}`] != "0" {
 			stop()
 			return
@@ -139,30 +136,6 @@ func TestADaemonThatHasNotBegunIsNotScraped(t *testing.T) {
 	d := must.Get(daemon.New(config(dir(t))))(t)
 	if status, _, _ := scrape(d); status != 503 {
 		t.Errorf("it answers %d", status)
-	}
-}
-
-// lanes64 is a daemon with 64 lanes.
-func lanes64(t testing.TB) *daemon.Daemon {
-	t.Helper()
-	found := make(chan *daemon.Daemon, 1)
-	c := daemontest.Config(t.TempDir())
-	c.IDs.Lanes = 64
-	daemontest.Launch(t, c, scraped(found)).UntilReady()
-	return <-found
-}
-
-func TestAScrapeOf64LanesIsSmall(t *testing.T) {
-	if _, text, _ := scrape(lanes64(t)); len(text) > 64_000 {
-		t.Errorf("a scrape has %d bytes, at most 64,000 are allowed", len(text))
-	}
-}
-
-// BenchmarkAScrapeOf64Lanes: 5 ms are wanted.
-func BenchmarkAScrapeOf64Lanes(b *testing.B) {
-	d := lanes64(b)
-	for b.Loop() {
-		scrape(d)
 	}
 }
 

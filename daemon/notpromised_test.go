@@ -10,12 +10,22 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fewWorkers has two worker IDs, so that two daemons soon have the same one.
 const fewWorkers = "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
+
+// onlyWorker makes the daemon's cluster with one worker ID, as of long ago.
+func onlyWorker(t *testing.T, c *daemon.Config) {
+	t.Helper()
+	c.IDs.Layout = fewWorkers
+	must.Do(t, os.MkdirAll(c.StateDir, 0o700)) // the cluster is in it
+	daemontest.Create(t, *c, func(n *coord.NewCluster) { n.Range = coord.WorkerRange{First: 0, Count: 1} })
+}
 
 // behind is a clock whose wall part is behind.
 type behind struct {
@@ -99,8 +109,9 @@ func TestNotPromisedLostStateDirectory(t *testing.T) {
 	if again := lose(t, func(t *testing.T, c *daemon.Config) {
 		above := t.TempDir()
 		c.StateDir = filepath.Join(above, "state")
+		onlyWorker(t, c)
 		long := time.Now().Add(-time.Hour)
-		must.Do(t, os.Chtimes(above, long, long))
+		must.Do(t, os.Chtimes(c.StateDir, long, long), os.Chtimes(above, long, long))
 	}); again == 0 {
 		t.Error("no ID came twice: the documentation says that it may")
 	}
@@ -157,18 +168,19 @@ func TestALostStateDirectoryIsOutwaited(t *testing.T) {
 	t.Parallel()
 	if again := lose(t, func(t *testing.T, c *daemon.Config) {
 		must.Do(t, os.RemoveAll(c.StateDir))
+		onlyWorker(t, c)
 	}); again > 0 {
 		t.Errorf("%d IDs came twice", again)
 	}
 }
 
 // lose has a daemon issue with a clock that is right, loses its state directory, and has another
-// one issue under the same worker IDs, which are all that there are, with a clock that is behind.
+// one issue under the same worker ID, which is the only one, with a clock that is behind.
 // It returns how many IDs came twice.
 func lose(t *testing.T, lost func(*testing.T, *daemon.Config)) (again int) {
 	const setBack = 1500 * time.Millisecond
 	c := config(dir(t))
-	c.IDs.Layout, c.IDs.Lanes = fewWorkers, 2
+	onlyWorker(t, &c)
 	r, seen := start(t, c), map[int64]bool{}
 	for begun := time.Now(); time.Since(begun) < setBack; {
 		r.all(seen)

@@ -112,44 +112,6 @@ func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 	}
 }
 
-// TestTheRecorderSaysWhichLane: each event is of the lane that has its worker ID.
-func TestTheRecorderSaysWhichLane(t *testing.T) {
-	const lanes = 3
-	evidenceDir := t.TempDir()
-	t.Setenv(fault.Evidence, evidenceDir)
-	c := config(dir(t))
-	c.IDs.Lanes = lanes
-	layout := layoutOf(t, c)
-	r := startBy(t, c, inject.Run)
-	workers := lanesWorkers(r.until("all lanes", lanesReady(lanes)), lanes)
-	drawn := map[int64]bool{}
-	for range 100 { // a connection stays with its lane, and a lane may have been given none
-		if r.draw(drawn, 2*lanes, 20, 100); len(workersOf(t, layout, drawn)) == lanes {
-			break
-		}
-	}
-	r.Stop()
-	seen := map[evidence.Event]int{} // how many there are of each kind and lane
-	for _, e := range logs(t, evidenceDir)[0][1:] {
-		worker := e.Worker
-		if e.Kind == evidence.Issued {
-			parts := must.Get(layout.Decompose(e.Run.First))(t)
-			worker = int(parts.Worker)
-		}
-		if e.Lane < 0 || e.Lane >= lanes || strconv.Itoa(worker) != workers[e.Lane] {
-			t.Fatalf("%+v is of worker ID %d, and the lanes have %v", e, worker, workers)
-		}
-		seen[evidence.Event{Kind: e.Kind, Lane: e.Lane}]++
-	}
-	for lane := range lanes {
-		for _, kind := range []evidence.Kind{evidence.Claimed, evidence.Extended, evidence.Issued, evidence.Releasing, evidence.Released} {
-			if seen[evidence.Event{Kind: kind, Lane: lane}] == 0 {
-				t.Errorf("nothing of kind %d was written down of lane %d", kind, lane)
-			}
-		}
-	}
-}
-
 func TestWithoutTheVariableNothingIsWritten(t *testing.T) {
 	d := dir(t)
 	t.Setenv(fault.Evidence, "")

@@ -111,7 +111,7 @@ func (r *running) info() map[string]string {
 	return info.Parse(text).Map()
 }
 
-var coded = regexp.MustCompile(`(?m)^flakeward_(?:lanes_in_condition|events_total|requests_total)\{[^}]*\bcode="([^"]+)"[^}]*\} (\S+)$`)
+var coded = regexp.MustCompile(`(?m)^flakeward_(?:in_condition|events_total|requests_total)\{[^}]*\bcode="([^"]+)"[^}]*\} (\S+)$`)
 
 // codes are those that a scrape over the socket shows: a metric with them is not 0.
 func (r *running) codes() map[condition.Code]bool {
@@ -190,4 +190,23 @@ func journalOf(t *testing.T, c daemon.Config) journal.Contents {
 	contents, err := d.Read()
 	must.Do(t, errors.Join(err, d.Close()))
 	return contents
+}
+
+// timeout bounds a wait for something that takes well below a second.
+const timeout = time.Minute
+
+// until asks for an ID and for INFO again and again until INFO is as it should be, and returns it.
+// Each ID must come.
+func (r *running) until(what string, done func(info map[string]string) bool) map[string]string {
+	r.t.Helper()
+	ctx, stop := context.WithTimeout(r.t.Context(), timeout)
+	defer stop()
+	for ctx.Err() == nil {
+		r.next()
+		if info := r.info(); done(info) {
+			return info
+		}
+	}
+	r.t.Fatalf("%s: not within %v; INFO: %v; the log:\n%s", what, timeout, r.info(), r.log)
+	return nil
 }

@@ -32,11 +32,10 @@ func (d *Daemon) openDir(lock *os.File) (err error) {
 
 // start makes what a start has of its own, and returns what the journals say. It goes on with what
 // another process has handed over.
-func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
-	if err := d.makeHolders(d.dir); err != nil {
-		return nil, err
-	}
+func (d *Daemon) start(handed grant.Handed) *journal.Contents {
+	d.makeHolder()
 	d.lifecycle = &lifecycle.Lifecycle{
+		Holder:  d.lane.holder.Load(),
 		Layout:  d.layout,
 		Clock:   d.clock,
 		Belief:  d.config.Time,
@@ -51,62 +50,40 @@ func (d *Daemon) start(handed []grant.Handed) (lifecycle.Inherited, error) {
 		Events:  d.events,
 		Log:     d.log,
 	}
-	for _, l := range d.lanes {
-		d.lifecycle.Holders = append(d.lifecycle.Holders, l.holder.Load())
+	inherited := d.lifecycle.Inherit(d.dir)
+	if inherited != nil && inherited.Cluster != "" {
+		d.forms.enter(inherited.Cluster) // for what another process has handed over
 	}
-	inherited, err := d.lifecycle.Inherit(d.dir)
-	if journal := inherited.Cluster(); journal != "" {
-		d.forms.enter(journal) // for a cold start, and for what another process has handed over
-	}
-	if err == nil {
-		d.lifecycle.TakeOver(inherited, handed)
-	}
-	return inherited, err
+	d.lifecycle.TakeOver(inherited, handed)
+	return inherited
 }
 
-// makeHolders makes the lanes' holders of a start, each with its journal in dir.
-func (d *Daemon) makeHolders(dir *journal.Dir) error {
-	c := d.config
-	issued := grant.NewIssued()
-	for _, l := range d.lanes {
-		file, err := dir.Lane(l.number)
-		if err != nil {
-			return fmt.Errorf("lane %d: %w", l.number, err)
-		}
-		log := d.log.Named("grant")
-		if c.IDs.Lanes > 1 {
-			log = log.With("lane", l.number)
-		}
-		l.holder.Store(grant.New(grant.Config{
-			Layout:     d.layout,
-			Datacenter: c.IDs.Datacenter,
-			FromZero:   d.config.IDs.SequenceStart == StartZero,
-			Coord:      c.coordinator().Text,
-			Timing:     c.timing(d.layout),
-			FirstWait:  l.first,
-			Clock:      d.clock,
-			Kept:       d.clock.Kept,
-			Journal:    d.metrics.Journal(file),
-			Lane:       l.number,
-			Issued:     issued,
-			Machine:    d.machine.generation,
-			Events:     d.events,
-			Log:        log,
-		}, l))
-	}
-	return nil
+// makeHolder makes the holder of a start, with its journal in the state directory.
+func (d *Daemon) makeHolder() {
+	c, l := d.config, d.lane
+	l.holder.Store(grant.New(grant.Config{
+		Layout:     d.layout,
+		Datacenter: c.IDs.Datacenter,
+		FromZero:   d.config.IDs.SequenceStart == StartZero,
+		Coord:      c.coordinator().Text,
+		Timing:     c.timing(d.layout),
+		FirstWait:  l.first,
+		Clock:      d.clock,
+		Kept:       d.clock.Kept,
+		Journal:    d.metrics.Journal(d.dir.File),
+		Machine:    d.machine.generation,
+		Events:     d.events,
+		Log:        d.log.Named("grant"),
+	}, l))
 }
 
 // startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
 // starts it again, and sees why that is needed.
-func (d *Daemon) startAnew() (inherited lifecycle.Inherited, err error) {
-	if err = d.openDir(nil); err == nil {
-		inherited, err = d.start(nil)
-	}
-	if err != nil {
+func (d *Daemon) startAnew() (*journal.Contents, error) {
+	if err := d.openDir(nil); err != nil {
 		return nil, fmt.Errorf("the virtual machine was cloned or put back, and this copy could not start anew: %w", err)
 	}
-	return inherited, nil
+	return d.start(grant.Handed{Worker: coord.AnyWorker}), nil
 }
 
 // parts are what runs besides the serving, from a start to its end.
@@ -119,8 +96,8 @@ type parts struct {
 }
 
 // begin lets the parts of a start run.
-func (d *Daemon) begin(ctx context.Context, inherited lifecycle.Inherited) *parts {
-	p := &parts{lifecycle: d.lifecycle, failed: make(chan error, 3+len(d.lanes))}
+func (d *Daemon) begin(ctx context.Context, inherited *journal.Contents) *parts {
+	p := &parts{lifecycle: d.lifecycle, failed: make(chan error, 4)}
 	ctx, p.stop = context.WithCancel(ctx)
 	run := func(part func() error) {
 		p.running.Go(func() {
@@ -129,11 +106,9 @@ func (d *Daemon) begin(ctx context.Context, inherited lifecycle.Inherited) *part
 			}
 		})
 	}
-	for _, k := range p.lifecycle.Holders {
-		run(func() error { return k.Mark(ctx) })
-	}
-	run(func() error { return p.lifecycle.Watch(ctx, d.pool) })
-	run(func() error { p.lifecycle.Settle(ctx, d.pool); return nil })
+	run(func() error { return p.lifecycle.Holder.Mark(ctx) })
+	run(func() error { return p.lifecycle.Watch(ctx, d.lane.issuer) })
+	run(func() error { p.lifecycle.Settle(ctx, d.lane.issuer); return nil })
 	run(func() error { d.announce(ctx); return nil })
 	run(func() error { d.reload.run(ctx); return nil })
 	run(func() (err error) {
@@ -173,9 +148,7 @@ func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
 		"its session to the original, and starts anew", "generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)
 	d.ready.Store(false)
 	p.end(ctx)
-	for _, l := range d.lanes {
-		l.Use(nil)
-	}
+	d.lane.Use(nil)
 	if err := d.closeDir(); err != nil {
 		d.log.Warn("the state directory was not closed", "error", err)
 	}

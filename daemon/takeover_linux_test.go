@@ -138,41 +138,36 @@ func runUntilTakenOver(ctx context.Context, c daemon.Config) (err error) {
 func TestTakeoverIsNotNoticed(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{"dir": "dir:", "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
-		for _, lanes := range []int{1, 3} {
-			t.Run(fmt.Sprint(name, lanes), func(t *testing.T) {
-				c := config(dir(t))
-				c.Cluster.Coord, c.IDs.Lanes = url+strings.Repeat("x", lanes), lanes
-				if name == "dir" {
-					c.Cluster.Coord = url
-				}
-				d := start(t, c)
-				var askers []*asker
-				var pulling sync.WaitGroup
-				stop := make(chan struct{})
-				for i := range 12 {
-					a := dial(t, d.config)
-					askers = append(askers, a)
-					pulling.Go(func() { a.pull(1+i*i, stop) })
-				}
-				for range 5 {
-					d = takeOver(t, d)
-				}
-				close(stop)
-				pulling.Wait()
-				var all []int64
-				for _, a := range askers {
-					all = append(all, a.ids...)
-				}
-				n := len(all)
-				slices.Sort(all)
-				if len(slices.Compact(all)) != n {
-					t.Errorf("%d IDs of %d came twice", n-len(slices.Compact(all)), n)
-				}
-				if n < 1000 {
-					t.Errorf("only %d IDs came: the test shows nothing", n)
-				}
-			})
-		}
+		t.Run(name, func(t *testing.T) {
+			c := config(dir(t))
+			c.Cluster.Coord = url
+			d := start(t, c)
+			var askers []*asker
+			var pulling sync.WaitGroup
+			stop := make(chan struct{})
+			for i := range 12 {
+				a := dial(t, d.config)
+				askers = append(askers, a)
+				pulling.Go(func() { a.pull(1+i*i, stop) })
+			}
+			for range 5 {
+				d = takeOver(t, d)
+			}
+			close(stop)
+			pulling.Wait()
+			var all []int64
+			for _, a := range askers {
+				all = append(all, a.ids...)
+			}
+			n := len(all)
+			slices.Sort(all)
+			if len(slices.Compact(all)) != n {
+				t.Errorf("%d IDs of %d came twice", n-len(slices.Compact(all)), n)
+			}
+			if n < 1000 {
+				t.Errorf("only %d IDs came: the test shows nothing", n)
+			}
+		})
 	}
 }
 
@@ -300,7 +295,6 @@ func TestTakeoverIsRefused(t *testing.T) {
 	before := d.next()
 	for what, change := range map[string]func(*daemon.Config){
 		"layout": func(c *daemon.Config) { c.IDs.Layout = "twitter;epoch=2026-01-01" },
-		"lanes":  func(c *daemon.Config) { c.IDs.Lanes = 2 },
 		"socket": func(c *daemon.Config) { c.Socket.Path += "2" },
 	} {
 		c := d.config
@@ -345,7 +339,7 @@ func askFor(t *testing.T, d *running) *takeover.Predecessor {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout(d.config.IDs.Layout))(t)
 	settings := takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Lanes: d.config.IDs.Lanes, Socket: d.config.Socket.Path,
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Socket: d.config.Socket.Path,
 	}
 	for {
 		p, err := takeover.Ask(t.Context(), d.config.StateDir, "test", settings)

@@ -31,7 +31,7 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 		socket = c.Socket.Path
 	}
 	return takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Lanes: c.IDs.Lanes, Socket: socket,
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Socket: socket,
 	}
 }
 
@@ -135,11 +135,12 @@ func (p *predecessor) lock() *os.File {
 	return p.Lock
 }
 
-func (p *predecessor) lanes() []grant.Handed {
+// handed is the lane that was handed over.
+func (p *predecessor) handed() grant.Handed {
 	if p == nil {
-		return nil
+		return grant.Handed{Worker: coord.AnyWorker}
 	}
-	return p.Lanes
+	return p.Lane
 }
 
 // listen makes the socket, or goes on with the one that was handed over, with all connections.

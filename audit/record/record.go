@@ -35,7 +35,7 @@ func (s source) Take(c *issue.Connection, tenant uint32, n int) (generator.Run, 
 	if run.N == 0 {
 		return run, wait
 	}
-	e := evidence.Event{Kind: evidence.Issued, Lane: c.Lane(), Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
+	e := evidence.Event{Kind: evidence.Issued, Run: evidence.Run{First: run.First, Step: s.step, N: run.N}}
 	if err := s.log(e); err != nil {
 		return generator.Run{}, issue.Wait{Err: err}
 	}

@@ -15,17 +15,17 @@ import (
 	"github.com/flakeward/flakeward/internal/form"
 )
 
-// Source issues IDs; *issue.Pool is one. Take never blocks.
+// Source issues IDs; *issue.Issuer is one. Take never blocks.
 type Source interface {
 	Take(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)
 }
 
 // Counter is told what becomes of requests. Its methods may be called from any goroutine.
 type Counter interface {
-	Waits(n int64)                             // that many more requests wait; below 0: fewer
-	Issued(lane int, as form.Form, ids uint64) // IDs that a caller got, to be written so
-	Burnt(ids uint64)                          // IDs that were taken for a request which was given up
-	Took(d time.Duration)                      // how long a request took that got its IDs or was refused
+	Waits(n int64)                   // that many more requests wait; below 0: fewer
+	Issued(as form.Form, ids uint64) // IDs that a caller got, to be written so
+	Burnt(ids uint64)                // IDs that were taken for a request which was given up
+	Took(d time.Duration)            // how long a request took that got its IDs or was refused
 }
 
 // Taker takes IDs from a Source. Its methods may be called from any goroutine.
@@ -58,7 +58,7 @@ func (t *Taker) Close() {
 	t.timer.close()
 }
 
-// ErrOver is the answer to requests that wait when the daemon has handed its lanes over.
+// ErrOver is the answer to requests that wait when the daemon has handed its lane over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")
 
 // GiveUp has requests that wait, now and from now on, refused with ErrOver. It is called once.
@@ -91,7 +91,7 @@ func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n 
 		t.count.Burnt(uint64(taken))
 		return nil, err
 	}
-	t.count.Issued(c.Lane(), as, uint64(taken))
+	t.count.Issued(as, uint64(taken))
 	return room, nil
 }
 

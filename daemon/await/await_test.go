@@ -56,10 +56,10 @@ type counts struct {
 	took          atomic.Int64 // and that of all
 }
 
-func (c *counts) Waits(n int64)                       { c.waits.Add(n) }
-func (c *counts) Issued(_ int, _ form.Form, n uint64) { c.issued.Add(n) }
-func (c *counts) Burnt(n uint64)                      { c.burnt.Add(n) }
-func (c *counts) Took(d time.Duration)                { c.answers.Add(1); c.took.Add(int64(d)) }
+func (c *counts) Waits(n int64)                { c.waits.Add(n) }
+func (c *counts) Issued(_ form.Form, n uint64) { c.issued.Add(n) }
+func (c *counts) Burnt(n uint64)               { c.burnt.Add(n) }
+func (c *counts) Took(d time.Duration)         { c.answers.Add(1); c.took.Add(int64(d)) }
 
 func start(t *testing.T, s *store) (*Taker, *counts) {
 	c := &counts{}

@@ -9,7 +9,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 )
 
-// dealer is a source whose requests wait in turn: issue.Pool's Deal.
+// dealer is a source whose requests wait in turn: issue.Issuer's Deal.
 type dealer interface {
 	Deal(named func(*issue.Connection)) (again time.Duration)
 }

@@ -74,8 +74,8 @@ var Table = []Entry{
 	{ClockBehind, "the clock is behind the last ID", "correct the clock, and have it slewed instead of stepped"},
 	{OutsideLayout, "the clock shows a time that the layout has no tick for", "set the clock; if it is right, make a cluster with a later epoch or more time bits"},
 	{FloorAhead, "the worker ID may have been issued from up to a time that the clock has not reached", "wait until that time, or correct the clock"},
-	{TickExhausted, "more IDs are asked for than the layout has room for", "add --lanes, ask for fewer, or raise --max-block"},
-	{CountTooLarge, "more IDs are asked for at once than can be had within --max-block", "ask for as many as the reply says, or when it says; add --lanes, or raise --max-block"},
+	{TickExhausted, "more IDs are asked for than the layout has room for", "ask for fewer, or raise --max-block"},
+	{CountTooLarge, "more IDs are asked for at once than can be had within --max-block", "ask for as many as the reply says, or when it says; or raise --max-block"},
 	{UserRate, "the user asks for more IDs than --rate allows", "ask for fewer, or raise --rate"},
 	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
 }

@@ -49,16 +49,6 @@ func (c *Condition) Do() string {
 // Unwrap returns why.
 func (c *Condition) Unwrap() error { return c.Err }
 
-// Later returns which of two lanes' conditions says until when the two of them issued: of two that
-// have stopped, the one that stopped later. Otherwise it is the first.
-func Later(first, second error) error {
-	var one, other *Condition
-	if errors.As(first, &one) && errors.As(second, &other) && one.Stopped && other.Stopped && other.Since.After(one.Since) {
-		return second
-	}
-	return first
-}
-
 // CodeOf returns the code of an error that is a Condition; empty if it is none.
 func CodeOf(err error) Code {
 	var c *Condition

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -23,7 +22,6 @@ type claimer struct {
 	machine    generator.Generation
 	datacenter uint64
 	fromZero   bool
-	lane       int // Config.Lane
 	log        hclog.Logger
 	// skipped is a tick in which nothing is issued: the clock's when this process had the state
 	// directory. An earlier one may have issued in it what neither journal nor coordinator say, where
@@ -32,17 +30,6 @@ type claimer struct {
 
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed
 	unjournaled coord.Claim       // opened, and not in the journal yet
-	stale       []string          // claim nodes that the next claim deletes
-}
-
-// deleteStale has the next claim delete the claim nodes that a journal names: they are of dead
-// processes, and nobody goes on from them.
-func (c *claimer) deleteStale(from journal.Contents) {
-	for _, e := range from.Lanes {
-		if e.Claim != "" {
-			c.stale = append(c.stale, e.Claim)
-		}
-	}
 }
 
 // acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
@@ -62,8 +49,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Opening: s.current.opening,
 		Mark:    s.current.mark,
 		Latest:  c.pace.latest(),
-		Lane:    c.lane,
-		Stale:   c.stale,
 	}
 	if s.current.handed {
 		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
@@ -87,7 +72,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		c.log.Warn("the journal is not continued; the record rules", "journal_worker", s.current.worker, "journal_mark", s.current.mark,
 			"worker", claim.Worker(), "floor", claim.Floor())
 	}
-	c.stale = nil
 	return c.begin(ctx, claim)
 }
 

@@ -86,12 +86,12 @@ func TestTheMarksOfACopyAreFloors(t *testing.T) {
 
 	contents := must.Get(c.reboot().dir.Read())(t)
 	left := generator.Tick(-1)
-	for _, e := range contents.Lanes {
+	for _, e := range contents.Entries {
 		if e.Worker == worker && e.Left && e.Claim == "" {
 			left = e.Mark
 		}
 	}
 	if left != mark {
-		t.Errorf("the journal of the copy says of worker ID %d: %d, want the mark %d: %+v", worker, left, mark, contents.Lanes)
+		t.Errorf("the journal of the copy says of worker ID %d: %d, want the mark %d: %+v", worker, left, mark, contents.Entries)
 	}
 }

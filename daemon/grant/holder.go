@@ -1,4 +1,4 @@
-// Package grant keeps one lane supplied: it claims a worker ID, has the coordinator extend the
+// Package grant keeps the lane supplied: it claims a worker ID, has the coordinator extend the
 // grant, keeps the journal's mark ahead of the clock, and raises the lane's ceiling to what both
 // allow. The order of those steps is what makes an ID unique; docs/guarantees.md has the invariants
 // that the comments here number.
@@ -43,8 +43,6 @@ type Config struct {
 	Kept    func() (known, boot int64)
 	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
 	Journal Journal
-	Lane    int                  // the lane's number among the daemon's, 0 for the first: its preference for a worker ID goes by it
-	Issued  *Issued              // shared by the holders of one daemon; nil: the holder's own
 	Machine generator.Generation // of the virtual machine; another one makes this process a copy
 	Events  *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
 	Log     hclog.Logger
@@ -56,6 +54,7 @@ type Config struct {
 // claims, extends and releases; contact knows whether the coordinator answers; demand is what requests ask for.
 type Holder struct {
 	Config
+	Issued  *Issued
 	pace    *pace
 	held    *holdings
 	contact *contact
@@ -69,9 +68,7 @@ func New(c Config, issuer Issuer) *Holder {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	if c.Issued == nil {
-		c.Issued = NewIssued()
-	}
+	issued := &Issued{highest: map[int]generator.Tick{}}
 	p := newPace(c)
 	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, kept: c.Kept, free: make(chan struct{}, 1)}
 	w.unlock()
@@ -79,18 +76,18 @@ func New(c Config, issuer Issuer) *Holder {
 	held := &holdings{
 		idleness: idleness{after: c.Timing.Idle, awake: d.wake},
 		pace:     p, writer: w, coord: c.Coord, text: LayoutText(c.Layout, c.Datacenter),
-		issuer: issuer, issued: c.Issued, log: c.Log, wake: make(chan struct{}, 1),
+		issuer: issuer, issued: issued, log: c.Log, wake: make(chan struct{}, 1),
 		state: state{current: none(), draining: none()},
 	}
 	held.ask(p.now())
-	c.Issued.add(held)
-	link := &contact{pace: p, held: held, issuer: issuer, issued: c.Issued, log: c.Log, backoff: backoff{pace: p}}
+	issued.held = held
+	link := &contact{pace: p, held: held, issuer: issuer, issued: issued, log: c.Log, backoff: backoff{pace: p}}
 	link.failure.set(p.now(), fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
 	return &Holder{
-		Config: c, pace: p, held: held, contact: link, demand: d,
+		Config: c, Issued: issued, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: c.Issued, skipped: min(max(0, p.tick()), c.Layout.MaxTick()),
-			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, lane: c.Lane, log: c.Log,
+			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: issued, skipped: min(max(0, p.tick()), c.Layout.MaxTick()),
+			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, log: c.Log,
 		},
 	}
 }
@@ -124,15 +121,6 @@ func (k *Holder) Holding() Holding {
 // before the first Acquire. What is not usable is refused with the reason, and the record rules
 // then: the journal of another layout, or without a lane.
 func (k *Holder) Inherit(c journal.Contents) error { return k.held.inherit(c, k.Layout) }
-
-// Idle notes the marks of the journal of a lane that does not run, unless they are of another layout,
-// and has the next claim delete its claims.
-func (k *Holder) Idle(c journal.Contents) {
-	if c.Layout == k.LayoutText() {
-		k.Issued.NoteAll(c.Floors())
-	}
-	k.claimer.deleteStale(c)
-}
 
 // Reachable reports whether the coordinator answered last.
 func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }

@@ -32,7 +32,7 @@ func (p *process) record() coord.Member {
 func (p *process) onDisk() journal.Entry {
 	p.t.Helper()
 	contents := must.Get(p.dir.Read())(p.t)
-	return contents.Lanes[len(contents.Lanes)-1]
+	return contents.Entries[len(contents.Entries)-1]
 }
 
 // take takes one number at the clock's tick, or none.

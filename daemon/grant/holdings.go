@@ -27,7 +27,7 @@ type state struct {
 // both returns the holdings, in the order of the journal's entries.
 func (s state) both() []*holding { return []*holding{s.draining, s.current} }
 
-// holdings are the worker IDs of one lane, in memory and in the journal: at most one that is in
+// holdings are the worker IDs of the daemon, in memory and in the journal: at most one that is in
 // use, and one that is being left.
 //
 // One goroutine at a time changes which they are: that of the start, then that of Holder.Hold, then
@@ -116,10 +116,10 @@ func (hs *holdings) inherit(c journal.Contents, layout *generator.Layout) error 
 	if c.Layout != hs.text {
 		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, hs.text)
 	}
-	if len(c.Lanes) == 0 {
+	if len(c.Entries) == 0 {
 		return errors.New("the journal names no worker ID")
 	}
-	for _, e := range c.Lanes {
+	for _, e := range c.Entries {
 		if e.Worker >= layout.Workers() {
 			return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, layout.Workers())
 		}
@@ -127,10 +127,10 @@ func (hs *holdings) inherit(c journal.Contents, layout *generator.Layout) error 
 	// The newest opening's entry stands last; one before it belongs to a worker ID that was being
 	// left.
 	current := none()
-	if e := c.Lanes[len(c.Lanes)-1]; !e.Left {
+	if e := c.Entries[len(c.Entries)-1]; !e.Left {
 		current = inherited(e)
 	}
-	left := slices.DeleteFunc(slices.Clone(c.Lanes), func(e journal.Entry) bool { return !e.Left })
+	left := slices.DeleteFunc(slices.Clone(c.Entries), func(e journal.Entry) bool { return !e.Left })
 	hs.mu.Lock()
 	hs.found = c
 	hs.state = state{cluster: c.Cluster, current: current, draining: none(), left: left}

@@ -261,7 +261,7 @@ func (h *host) startFor(worker int) *process {
 func (h *host) bootFor(worker int) *process {
 	h.t.Helper()
 	p := h.boot()
-	must.Do(h.t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}))
+	must.Do(h.t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Entries: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}))
 	return p
 }
 

@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
@@ -10,25 +9,13 @@ import (
 )
 
 // Issued is what one daemon knows to be issued, by worker ID, beyond what the coordinator says: one
-// that was wiped or restored knows less. The holders of a daemon share one, as a worker ID that one
-// of them has left may be assigned to another, and as what the coordinator has answered to one of them
-// is true for all. Its methods may be called from any goroutine.
+// that was wiped or restored knows less. Its methods may be called from any goroutine.
 type Issued struct {
 	mu      sync.Mutex
 	highest map[int]generator.Tick
-	holders []*holdings // those that share it
+	held    *holdings
 
 	learning sync.Mutex
-}
-
-// NewIssued knows nothing yet.
-func NewIssued() *Issued { return &Issued{highest: map[int]generator.Tick{}} }
-
-// add adds a holder to those that share s.
-func (s *Issued) add(h *holdings) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.holders = append(s.holders, h)
 }
 
 // Note notes that ticks above from, up to to, may have been issued.
@@ -43,7 +30,7 @@ func (s *Issued) Note(worker int, from, to generator.Tick) {
 
 // NoteAll notes what a journal says, whether or not it is issued from.
 func (s *Issued) NoteAll(c journal.Contents) {
-	for _, e := range c.Lanes {
+	for _, e := range c.Entries {
 		s.Note(e.Worker, e.Floor, e.Mark)
 	}
 }
@@ -55,22 +42,16 @@ func (s *Issued) To(worker int) generator.Tick {
 	return s.highest[worker]
 }
 
-// Learn has all of the daemon's holders go by what is known of the cluster: its window, and the last
-// raise.
+// Learn has the daemon go by what is known of the cluster: its window, and the last raise.
 //
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
-// was raised to, where the next holder of the worker ID begins. So all lanes that were opened before
+// was raised to, where the next holder of the worker ID begins. So the lanes that were opened before
 // are cut there: the one in use, and the one that is being left.
 func (s *Issued) Learn(known func() coord.Cluster) {
-	s.learning.Lock() // until all have it, so that none has two raises in another order
+	s.learning.Lock() // until the lanes have it, so that none has two raises in another order
 	defer s.learning.Unlock()
 	now := known()
-	s.mu.Lock()
-	holders := slices.Clone(s.holders)
-	s.mu.Unlock()
-	for _, h := range holders {
-		h.pace.learn(now.Window)
-		h.cut(now.Raise)
-	}
+	s.held.pace.learn(now.Window)
+	s.held.cut(now.Raise)
 }

@@ -159,12 +159,12 @@ func (hs *holdings) contents(s state, m marks) journal.Contents {
 	for _, e := range s.left {
 		// The entry of a worker ID that is held has a mark at or above the one that was left.
 		if !s.current.entersAs(e.Worker) && !s.draining.entersAs(e.Worker) {
-			c.Lanes = append(c.Lanes, e)
+			c.Entries = append(c.Entries, e)
 		}
 	}
 	for _, h := range s.both() {
 		if h.opening != "" {
-			c.Lanes = append(c.Lanes, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h])})
+			c.Entries = append(c.Entries, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h])})
 		}
 	}
 	return c

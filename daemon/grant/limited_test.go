@@ -174,7 +174,7 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 			t.Fatalf("ended with %v, the lane before is closed: %v; the case is void", err, left.Closed())
 		}
 		o.coord.before = nil
-		if c, err := o.dir.Read(); err != nil || len(c.Lanes) != 2 || left.Ceiling() <= o.to {
+		if c, err := o.dir.Read(); err != nil || len(c.Entries) != 2 || left.Ceiling() <= o.to {
 			t.Fatalf("the journal says %+v, %v; the case is void", c, err)
 		}
 		o.restoreAndRaise()
@@ -185,33 +185,6 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 		must.Do(t, o.Renew())
 		o.limited("the one that is left")
 	})
-}
-
-// What one lane is told binds the others, though none of their own calls has been answered since.
-func TestRaiseBindsAllLanes(t *testing.T) {
-	w := newFixture(t)
-	h := w.fast("A", 0)
-	l := h.startLanes(3)
-	restore := w.save()
-	h.ahead(l.all...)
-	h.clock.Step(-aheadFor)
-	to := w.tick() + 500
-	restore()
-	w.raise(to)
-	must.Fail(t, l.all[1].Publish(t.Context()), coord.ErrLost)
-	for i, p := range l.all {
-		if h := p.Holding(); h.Granted > to || p.inUse().Ceiling() > to {
-			t.Errorf("lane %d issues up to %d of %d, and all was raised to %d", i, p.inUse().Ceiling(), h.Granted, to)
-		}
-	}
-	h.clock.Advance(time.Second)
-	for i, p := range l.all {
-		if err := p.Publish(t.Context()); err == nil {
-			t.Errorf("lane %d has a grant of before extended", i)
-		}
-		p.acquire()
-		p.issueFrom(to)
-	}
 }
 
 // A raise that comes while the journal is written, or while an answer from before it is on its way,
@@ -256,37 +229,5 @@ func TestRestartInTheEraOfARaise(t *testing.T) {
 			t.Errorf("a restart in the same cluster epoch has %+v, want to continue below %d", got, was.Granted)
 		}
 		again.issueAll()
-	})
-}
-
-// Marks are raised twice. One lane is answered with the first raise, and says so only after another
-// lane was told of the second: what is claimed from then on is limited by neither.
-func TestRaisesToldInTheWrongOrderLimitNobodyForLong(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		l := w.host("A").startLanes(2)
-		w.raise(w.tick())
-		lost := func(p *process) {
-			if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-				t.Errorf("a grant of before the raise was extended: %v", err)
-			}
-		}
-		l.coord.late = func() {
-			w.raise(w.tick() + 10)
-			if _, err := l.coord.Members(t.Context()); err != nil { // as a claim lists who holds what
-				t.Error(err)
-			}
-			lost(l.all[1])
-		}
-		lost(l.all[0])
-		w.clock.Advance(window + wait)
-		must.Do(t, errors.Join(l.claimAll()...))
-		w.clock.Advance(step)
-		for i, p := range l.all {
-			granted := p.Holding().Granted
-			must.Do(t, p.Publish(t.Context()))
-			if p.Holding().Granted <= granted || p.issueAll() == 0 {
-				t.Errorf("lane %d is limited for good: %+v", i, p.Holding())
-			}
-		}
 	})
 }

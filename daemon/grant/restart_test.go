@@ -12,7 +12,7 @@ import (
 
 func TestInheritsTheNewestEntry(t *testing.T) {
 	p := newFixture(t).host("J").boot()
-	must.Do(t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}))
+	must.Do(t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Entries: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}))
 	if got := p.Holding(); got.Worker != 2 || got.Opening != "b" {
 		t.Errorf("went on from %+v, want the last entry", got)
 	}
@@ -61,7 +61,7 @@ func TestJournalOfAnotherWorkerIDDoesNotLowerThisOnes(t *testing.T) {
 	k := hostK.boot()
 	entry.Worker = (entry.Worker + 1) % w.layout.Workers()
 	entry.Mark = 1
-	must.Do(t, k.Inherit(journal.Contents{Layout: k.LayoutText(), Lanes: []journal.Entry{entry}}))
+	must.Do(t, k.Inherit(journal.Contents{Layout: k.LayoutText(), Entries: []journal.Entry{entry}}))
 	k.attach()
 	k.acquire()
 	k.issueAll()

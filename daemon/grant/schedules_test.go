@@ -55,8 +55,8 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 
 				again := hostJ.boot()
 				contents := must.Get(again.inherit())(t)
-				if (contents.Lanes[0].Opening != first.Opening) != c.journaled {
-					t.Fatalf("the journal is of opening %s, the first was %s", contents.Lanes[0].Opening, first.Opening)
+				if (contents.Entries[0].Opening != first.Opening) != c.journaled {
+					t.Fatalf("the journal is of opening %s, the first was %s", contents.Entries[0].Opening, first.Opening)
 				}
 				again.attach()
 				again.acquire()
@@ -125,8 +125,8 @@ func TestScheduleW1W2W1(t *testing.T) {
 		if newest.Opening == first.Opening {
 			t.Fatal("the second opening has the first one's ID")
 		}
-		if len(contents.Lanes) != 1 || contents.Lanes[0].Opening != newest.Opening || contents.Lanes[0].Mark != newest.Mark {
-			t.Errorf("the journal is %+v, want the newest opening only, %+v", contents.Lanes, newest)
+		if len(contents.Entries) != 1 || contents.Entries[0].Opening != newest.Opening || contents.Entries[0].Mark != newest.Mark {
+			t.Errorf("the journal is %+v, want the newest opening only, %+v", contents.Entries, newest)
 		}
 		p.crash()
 		h.start().issueAll()

@@ -14,21 +14,20 @@ func TestARequestAllocatesNothing(t *testing.T) {
 	const wide = "time=33@1ms,worker=10,sequence=20;epoch=2026-01-01"
 	type take = func(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)
 	for _, c := range []struct {
-		name  string
-		lanes int
-		n     int // what a request asks for
-		take  func(g *pool) take
+		name string
+		n    int // what a request asks for
+		take func(g *fixture) take
 	}{
-		{"one lane", 1, 1, func(g *pool) take { return g.Take }},
-		{"several lanes", 4, 1, func(g *pool) take { return g.Take }},
-		{"its lane is lost", 4, 1, func(g *pool) take { g.drop(1, false); return g.Take }},
-		{"a burst", 1, 1<<20 + 1, func(g *pool) take { return g.Take }},
-		{"a rate", 1, 1, func(g *pool) take { return g.Limit(issue.Rate{PerSecond: 1e9, Burst: 1e9}, g.clock, time.Second).Take }},
+		{"one ID", 1, func(g *fixture) take { return g.Take }},
+		{"a burst", 1<<20 + 1, func(g *fixture) take { return g.Take }},
+		{"a rate", 1, func(g *fixture) take {
+			return g.Limit(issue.Rate{PerSecond: 1e9, Burst: 1e9}, g.clock, time.Second).Take
+		}},
 	} {
-		g := newPool(t, wide, c.lanes, issue.Limits{Burst: time.Second})
+		g := newFixture(t, wide, issue.Limits{Burst: time.Second})
 		g.clock.Advance(5 * time.Second)
 		take := c.take(g)
-		conn := issue.Connection{Number: 1, Singles: true}
+		conn := issue.Connection{Singles: true}
 		if n := testing.AllocsPerRun(100, func() {
 			conn.Begin()
 			if run, wait := take(&conn, 0, c.n); run.N < 1 {

@@ -46,11 +46,7 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 		return s.unavailable(d.For, reason)
 	default: // Sleep, or Issue: the clock has caught up meanwhile
 		c.awaited = next
-		o := s.waits(max(d.For, 1), reason)
-		// A lane that has issued nothing yet may wait for its floor. That can be longer than a
-		// request should wait that another lane can serve.
-		o.unavailable = d.For > i.limits.Guard.MaxSleep
-		return o
+		return s.waits(max(d.For, 1), reason)
 	}
 }
 

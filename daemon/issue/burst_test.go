@@ -17,8 +17,8 @@ import (
 // twoTenants has 8 IDs in a tick, for two tenants.
 const twoTenants = "time=40@1ms,worker=4,tenant=1,sequence=3;epoch=2026-01-01"
 
-// TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of one lane or two,
-// which may be replaced. Whatever waits, waits because none is left that it may have; whatever is
+// TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of a lane that may
+// be replaced. Whatever waits, waits because none is left that it may have; whatever is
 // issued is young enough, within the lane's grant and issued once; and with the order kept, no
 // connection's tick falls, and each tenant's IDs rise on it.
 func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
@@ -26,20 +26,19 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		burst := generator.Tick(rapid.SampledFrom([]int{1, 5, 40, 2000}).Draw(rt, "burst"))
 		unordered := rapid.Bool().Draw(rt, "unordered")
-		lanes := rapid.IntRange(1, 2).Draw(rt, "lanes")
-		g := newPool(rt, twoTenants, lanes, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(rt, twoTenants, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
 		floors := map[*generator.Lane]generator.Tick{}
 		conns := make([]burstConnection, 3)
 		for i := range conns {
-			conns[i].conn.Number, conns[i].conn.Singles = uint32(i), true
+			conns[i].conn.Singles = true
 		}
 		issued := map[int64]bool{}
 		rt.Repeat(map[string]func(*rapid.T){
 			"advance": func(rt *rapid.T) {
 				g.clock.Advance(time.Duration(rapid.IntRange(0, 12).Draw(rt, "ms")) * time.Millisecond)
 			},
-			"replace": func(rt *rapid.T) { g.replace(rt, rapid.IntRange(0, lanes-1).Draw(rt, "lane"), time.Hour) },
-			"briefly": func(rt *rapid.T) { g.replace(rt, rapid.IntRange(0, lanes-1).Draw(rt, "lane"), 20*time.Millisecond) },
+			"replace": func(rt *rapid.T) { g.replace(rt, time.Hour) },
+			"briefly": func(rt *rapid.T) { g.replace(rt, 20*time.Millisecond) },
 			"ask": func(rt *rapid.T) {
 				c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
 				fresh := c.last == [2]int64{} && !c.since
@@ -53,7 +52,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 				if run.N == 0 {
 					waited++
 					c.since = true
-					if lanes == 1 && wait.Err == nil && !behind(conns, c) && tick <= g.lanes[0].Ceiling() {
+					if wait.Err == nil && !behind(conns, c) && tick <= g.lane.Ceiling() {
 						g.nothingLeft(rt, c, burst, unordered)
 					}
 					return
@@ -67,12 +66,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 				if at > tick || at < tick-burst && fresh {
 					rt.Fatalf("issued at tick %d, the clock is at %d and a burst of %d", at, tick, burst)
 				}
-				var lane *generator.Lane
-				for _, l := range g.lanes {
-					if l.Worker() == worker {
-						lane = l
-					}
-				}
+				lane := g.lane
 				if at <= lane.Floor() || at > lane.Ceiling() || floors[lane] != 0 && floors[lane] != lane.Floor() {
 					rt.Fatalf("issued at tick %d of (%d, %d]", at, lane.Floor(), lane.Ceiling())
 				}
@@ -116,8 +110,8 @@ func behind(conns []burstConnection, c *burstConnection) bool {
 }
 
 // nothingLeft looks at each tick that a connection that was told to wait may have IDs of.
-func (g *pool) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.Tick, unordered bool) {
-	lane, tick := g.lanes[0], g.tick()
+func (g *fixture) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.Tick, unordered bool) {
+	lane, tick := g.lane, g.tick()
 	from := tick - burst
 	if !unordered {
 		from = max(from, c.tick)
@@ -141,7 +135,7 @@ func TestBurst(t *testing.T) {
 	const back = 10
 	const first = perTick*7/8 + 1 // so many that the next tick begins at number 0
 	for _, unordered := range []bool{false, true} {
-		g := newPool(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(time.Second)
 		busy, idle := issue.Connection{Singles: true}, issue.Connection{Singles: true}
 		take := func(conn *issue.Connection, n int) (generator.Tick, int, issue.Wait) {
@@ -183,7 +177,7 @@ func TestBurst(t *testing.T) {
 
 // While the clock is behind, and at the ceiling, there is no burst.
 func TestNoBurst(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{Burst: time.Second})
+	g := newFixture(t, "flakeward", issue.Limits{Burst: time.Second})
 	g.clock.Advance(5 * time.Second)
 	conn := issue.Connection{Singles: true}
 	g.Take(&conn, 0, perTick)
@@ -194,7 +188,7 @@ func TestNoBurst(t *testing.T) {
 	}
 	g.clock.Advance(time.Hour - 5*time.Second + 10*time.Millisecond)
 	conn = issue.Connection{Singles: true}
-	if run, wait := g.Take(&conn, 0, 2*perTick); run.N != 0 || !wait.Event || g.owners[0].extended == 0 {
+	if run, wait := g.Take(&conn, 0, 2*perTick); run.N != 0 || !wait.Event || g.owner.extended == 0 {
 		t.Errorf("above the ceiling it gets %d, waits %+v", run.N, wait)
 	}
 }
@@ -204,7 +198,7 @@ func TestNoBurst(t *testing.T) {
 func TestBurstBesideTheRing(t *testing.T) {
 	const goroutines, ids = 6, 30_000
 	for _, unordered := range []bool{false, true} {
-		g := newPool(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", 2, issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(5 * time.Second)
 		var steps atomic.Int64 // how often the clock went back
 		var peak atomic.Int64  // the latest tick that it went back from
@@ -220,7 +214,7 @@ func TestBurstBesideTheRing(t *testing.T) {
 		for i := range goroutines {
 			wg.Go(func() {
 				random := rand.New(rand.NewPCG(uint64(i), 3))
-				conn := issue.Connection{Number: uint32(i)}
+				conn := issue.Connection{}
 				last := int64(0)
 				for n := 0; n < ids; {
 					switch random.IntN(1000) {
@@ -281,7 +275,7 @@ func TestBurstInLongTicks(t *testing.T) {
 		tick string
 		back generator.Tick
 	}{{"1ms", 100}, {"10ms", 10}, {"100ms", 1}} {
-		g := newPool(t, "time=40@"+c.tick+",worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{Burst: 100 * time.Millisecond})
+		g := newFixture(t, "time=40@"+c.tick+",worker=4,sequence=3;epoch=2026-01-01", issue.Limits{Burst: 100 * time.Millisecond})
 		g.clock.Advance(5 * time.Second)
 		var conn issue.Connection
 		run, wait := g.Take(&conn, 0, 9)
@@ -295,20 +289,18 @@ func TestBurstInLongTicks(t *testing.T) {
 // whose other numbers may be lower there; without order on all.
 func TestBurstAfterAChangeOfLane(t *testing.T) {
 	for _, unordered := range []bool{false, true} {
-		g := newPool(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(t, "flakeward", issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(time.Second)
 		conn := issue.Connection{Singles: true}
 		first, _ := g.Take(&conn, 0, 1)
 		_, last := g.idOf(t, first)
-		g.drop(0, false)
+		g.drop(false)
+		g.acquire(t, 0, time.Hour)
 		g.clock.Advance(5 * time.Millisecond)
-		want := last + 1
-		if unordered {
-			want = g.tick() - 10
-		}
+		want := last + 1 // nor is any drawn on from before the lane
 		conn.Begin()
 		run, wait := g.Take(&conn, 0, perTick+1)
-		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lanes[1].Worker() {
+		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lane.Worker() {
 			t.Errorf("without order %v: a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", unordered, run.N, worker, tick, wait, want)
 		}
 	}
@@ -320,12 +312,12 @@ func TestBurstAfterAChangeOfLane(t *testing.T) {
 func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	const back = 2000 // ticks that a burst may draw on
 	for _, unordered := range []bool{false, true} {
-		g := newPool(t, "flakeward", 1, issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(10 * time.Second)
 		lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t) // the mark of a journal of 1.7 s ago
 		lane.Raise(g.tick() + 3_600_000)
 		start := g.tick()
-		g.issuers[0].Use(lane)
+		g.Issuer.Use(lane)
 		drawn := func(what string, want generator.Tick) {
 			t.Helper()
 			conn := issue.Connection{Singles: true}
@@ -344,7 +336,7 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 		drawn("at the start", start)
 		drawn("at the start, used up", 0)
 		g.clock.Advance(3 * time.Millisecond)
-		g.issuers[0].Use(lane) // as after each publish
+		g.Issuer.Use(lane) // as after each publish
 		for at := start + 1; at <= start+3; at++ {
 			drawn("3 ticks later", at)
 		}
@@ -354,7 +346,7 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 
 // A request has waited since before the lane was there.
 func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(10 * time.Second)
 	var late issue.Connection
 	g.Take(&issue.Connection{Singles: true}, 0, perTick)
@@ -365,29 +357,10 @@ func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
 	lane := must.Get(generator.NewLane(g.layout, 0, 6, g.tick()-1000))(t)
 	lane.Raise(g.tick() + 3_600_000)
 	start := g.tick()
-	g.issuers[0].Use(lane)
+	g.Issuer.Use(lane)
 	g.clock.Advance(time.Millisecond)
 	run, wait := g.Take(&late, 0, 1)
 	if _, tick := g.idOf(t, run); tick != start+1 {
 		t.Errorf("woken late, a request gets tick %d (%+v), and the lane was started at %d", tick, wait, start)
-	}
-}
-
-// After a burst the connection goes on above what that gave, whichever lane serves.
-func TestOrderAfterABurst(t *testing.T) {
-	g := newPool(t, "flakeward", 2, issue.Limits{Burst: 10 * time.Millisecond})
-	g.clock.Advance(time.Second)
-	g.Take(&issue.Connection{Number: 2, Singles: true}, 0, perTick) // the clock's tick of the connection's own lane
-	conn := issue.Connection{Singles: true}
-	for range 10 {
-		conn.Begin()
-		g.Take(&conn, 0, perTick)
-	}
-	g.drop(0, false)
-	conn.Begin()
-	if run, wait := g.Take(&conn, 0, perTick+1); run.N != perTick {
-		t.Errorf("it gets %d of another lane (%+v), want the tick that its own had used up", run.N, wait)
-	} else if _, tick := g.idOf(t, run); tick != g.tick() {
-		t.Errorf("it had all up to tick %d, and gets tick %d of another lane", g.tick()-1, tick)
 	}
 }

@@ -12,18 +12,14 @@ import (
 // stands. The zero value is a connection that has got no ID. It must not be shared between
 // connections, nor used by two goroutines at once.
 type Connection struct {
-	// Number tells connections apart. A Pool chooses a connection's preferred lane by it. It must
-	// not change.
-	Number uint32
 	// User is whose it is. The users whose requests wait have equal shares.
 	User queue.User
 	// Singles says that the present request is a row of requests for one ID each. It is set before
 	// the request's first Take.
 	Singles bool
-	// Owner is whose connection it is: whoever calls Pool.Deal finds it again.
+	// Owner is whose connection it is: whoever calls Deal finds it again.
 	Owner any
 
-	lane    uint32          // the lane of the pool that served it last
 	sampled clockguard.Mono // when the clock was read for it last
 	order   order
 
@@ -98,9 +94,6 @@ func (c *Connection) End() {
 func (c *Connection) Waits() bool {
 	return c.line != nil || c.user.request.Waits()
 }
-
-// Lane is the number, in its Pool, of the lane that served the connection last; 0 if none has.
-func (c *Connection) Lane() int { return int(c.lane) }
 
 // Sampled is when the clock was read for its present request last: at its last Take. 0 if it was
 // not.

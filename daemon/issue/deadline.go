@@ -39,7 +39,7 @@ func (i *Issuer) bound(c *Connection, o outcome) Wait {
 		}
 		return Wait{Err: refused}
 	}
-	if c.line != nil && !o.unavailable && o.reason == ErrExhausted {
+	if c.line != nil && o.reason == ErrExhausted {
 		o.wait.InTurn = left
 	}
 	if o.wait.For <= 0 || o.wait.For > left {

@@ -8,23 +8,17 @@ import (
 )
 
 // Deal shares the clock's tick among the requests that wait in turn, and names those connections
-// whose Take can get something now. Where a lane cannot serve, it names all that wait for it: each
-// of them has to learn what it waits for then. Deal returns when to call it again; 0: nobody waits.
+// whose Take can get something now. Where the lane cannot serve, it names all that wait: each of
+// them has to learn what it waits for then. Deal returns when to call it again; 0: nobody waits.
 //
 // Requests that are tried again and again without it get the same. With it, those that get nothing
 // need not be tried. Named must neither block nor ask for IDs.
-func (p *Pool) Deal(named func(*Connection)) (again time.Duration) {
-	for _, i := range p.issuers {
-		again = sooner(again, i.line.deal(i.sample(), i, named))
-	}
-	return again
-}
-
-// deal deals the tick of the sample, which is of the line's issuer.
-func (l *line) deal(s sample, i *Issuer, named func(*Connection)) time.Duration {
+func (i *Issuer) Deal(named func(*Connection)) (again time.Duration) {
+	l := &i.line
 	if l.waiting.Load() == 0 {
 		return 0
 	}
+	s := i.sample()
 	name := func(r *queue.Request) { named(r.Of.(*Connection)) }
 	tick := i.tick(s)
 	l.mu.Lock()

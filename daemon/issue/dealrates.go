@@ -7,9 +7,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/queue"
 )
 
-// Deal is Pool.Deal, for the requests that wait for a rate as well.
+// Deal is Issuer.Deal, for the requests that wait for a rate as well.
 func (l *Limited) Deal(named func(*Connection)) (again time.Duration) {
-	again = l.pool.Deal(named)
+	again = l.issuer.Deal(named)
 	now := l.clock.Now().Mono
 	for at := 0; ; at++ {
 		a := l.waitedFor(at)
@@ -55,5 +55,5 @@ func (l *Limited) end(a *allowance) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *allowance) bool { return other == a })
 }
 
-// Arrived is Pool.Arrived.
-func (l *Limited) Arrived(c *Connection) { l.pool.Arrived(c) }
+// Arrived is Issuer.Arrived.
+func (l *Limited) Arrived(c *Connection) { l.issuer.Arrived(c) }

@@ -13,7 +13,7 @@ import (
 
 // crowd is connections that ask for as much as they can get, again and again.
 type crowd struct {
-	g       *pool
+	g       *fixture
 	conns   []issue.Connection
 	left    []int // of the present request; 0: it has ended
 	count   int
@@ -21,10 +21,10 @@ type crowd struct {
 	refused int
 }
 
-func newCrowd(g *pool, uid uint32, size, count int) *crowd {
+func newCrowd(g *fixture, uid uint32, size, count int) *crowd {
 	c := &crowd{g: g, conns: make([]issue.Connection, size), left: make([]int, size), count: count}
 	for i := range c.conns {
-		c.conns[i].Number, c.conns[i].User = uint32(i), queue.User{UID: uid}
+		c.conns[i].User = queue.User{UID: uid}
 	}
 	return c
 }
@@ -58,10 +58,10 @@ func (c *crowd) poll(t *testing.T) {
 // part of the lane is lost by it.
 func TestASingleIDDoesNotWaitForACrowd(t *testing.T) {
 	for _, uid := range []uint32{1, 2} {
-		g := newPool(t, "flakeward", 1, issue.Limits{})
+		g := newFixture(t, "flakeward", issue.Limits{})
 		g.clock.Advance(time.Second)
 		crowd := newCrowd(g, 1, 200, 65536)
-		single := issue.Connection{Number: 1000, User: queue.User{UID: uid}}
+		single := issue.Connection{User: queue.User{UID: uid}}
 		const ticks = 3000
 		for range ticks {
 			crowd.poll(t)
@@ -82,7 +82,7 @@ func TestASingleIDDoesNotWaitForACrowd(t *testing.T) {
 
 // Two users have half each, however many connections they have.
 func TestUsersShareTheLane(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	many, few := newCrowd(g, 1, 200, 65536), newCrowd(g, 2, 2, 65536)
 	for range 3000 {
@@ -97,7 +97,7 @@ func TestUsersShareTheLane(t *testing.T) {
 
 // An eighth of each tick is kept for small requests, also while nobody waits.
 func TestAnEighthOfATickIsKept(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	var batch issue.Connection
 	run, _ := g.Take(&batch, 0, perTick)
@@ -105,7 +105,7 @@ func TestAnEighthOfATickIsKept(t *testing.T) {
 		t.Errorf("a batch gets %d and %d of a tick (%+v), want seven eighths", run.N, again.N, wait)
 	}
 	for i := range uint32(perTick / 8 / 64) {
-		small := issue.Connection{Number: i}
+		small := issue.Connection{}
 		if run, wait := g.Take(&small, 0, 64); run.N != 64 {
 			t.Errorf("small request %d gets %d, waits %+v", i, run.N, wait)
 		}
@@ -119,13 +119,13 @@ func TestAnEighthOfATickIsKept(t *testing.T) {
 // Small requests that have taken what is kept of a tick have no more kept for them from what was
 // dealt to others, whoever asks then.
 func TestWhatIsKeptIsKeptOnce(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	var number uint32
 	take := func(n int) {
 		t.Helper()
 		number++
-		if run, wait := g.Take(&issue.Connection{Number: number}, 0, n); run.N != n {
+		if run, wait := g.Take(&issue.Connection{}, 0, n); run.N != n {
 			t.Fatalf("a request for %d gets %d, %+v", n, run.N, wait)
 		}
 	}
@@ -136,7 +136,7 @@ func TestWhatIsKeptIsKeptOnce(t *testing.T) {
 	}
 	take(perTick * 7 / 8)
 	small(perTick / 8)
-	waiting := issue.Connection{Number: 1 << 20}
+	waiting := issue.Connection{}
 	const n = perTick/64 + 1
 	if run, wait := g.Take(&waiting, 0, n); run.N != 0 {
 		t.Fatalf("the request does not wait: it gets %d, %+v", run.N, wait)
@@ -144,7 +144,7 @@ func TestWhatIsKeptIsKeptOnce(t *testing.T) {
 	g.clock.Advance(time.Millisecond)
 	take(perTick / 2)
 	small(perTick/2 - n - 1)
-	g.Take(&issue.Connection{Number: 1<<20 + 1}, 0, perTick/2) // for one there are numbers left
+	g.Take(&issue.Connection{}, 0, perTick/2) // for one there are numbers left
 	if run, wait := g.Take(&waiting, 0, n); run.N < perTick/64 {
 		t.Errorf("who was dealt %d gets %d, less than a turn; %+v", n, run.N, wait)
 	}
@@ -154,15 +154,14 @@ func TestWhatIsKeptIsKeptOnce(t *testing.T) {
 // is kept is still there for those to whom it was dealt.
 func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 	const small, kept = perTick / 64, 8 // requests that have an eighth together
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
-	g.Take(&issue.Connection{Number: 1}, 0, perTick*7/8)
-	for i := range uint32(kept) {
-		g.Take(&issue.Connection{Number: 2 + i}, 0, small)
+	g.Take(&issue.Connection{}, 0, perTick*7/8)
+	for range kept {
+		g.Take(&issue.Connection{}, 0, small)
 	}
 	all := make([]issue.Connection, 2*kept)
 	for i := range all {
-		all[i].Number = 100 + uint32(i)
 		if run, wait := g.Take(&all[i], 0, small); run.N != 0 {
 			t.Fatalf("small request %d does not wait: it gets %d, %+v", i, run.N, wait)
 		}
@@ -170,7 +169,7 @@ func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 	g.clock.Advance(time.Millisecond)
 	for i := range all {
 		if i == kept {
-			g.Take(&issue.Connection{Number: 200}, 0, perTick)
+			g.Take(&issue.Connection{}, 0, perTick)
 		}
 		of := (i + kept) % len(all) // who was dealt what is kept comes last
 		if run, wait := g.Take(&all[of], 0, small); run.N != small {
@@ -182,11 +181,11 @@ func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 // Where the clock goes back to a tick before the one that was dealt, what is kept is of that: here
 // where nothing could be kept of the one that was dealt, as the lane skips it.
 func TestWhatIsKeptIsOfTheClocksTick(t *testing.T) {
-	g := newPool(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{})
+	g := newFixture(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", issue.Limits{})
 	g.clock.Advance(time.Second)
-	g.Take(&issue.Connection{Number: 1}, 0, 7)
-	g.Take(&issue.Connection{Number: 2}, 0, 1)
-	large, single := issue.Connection{Number: 3}, issue.Connection{Number: 4}
+	g.Take(&issue.Connection{}, 0, 7)
+	g.Take(&issue.Connection{}, 0, 1)
+	large, single := issue.Connection{}, issue.Connection{}
 	left := 30
 	takeAll := func() {
 		t.Helper()
@@ -208,7 +207,7 @@ func TestWhatIsKeptIsOfTheClocksTick(t *testing.T) {
 	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-10))(t)
 	lane.Raise(g.tick() + 1000)
 	lane.Skip(g.tick())
-	g.issuers[0].Use(lane)
+	g.Issuer.Use(lane)
 	takeAll()
 	if left != 30 {
 		t.Fatalf("%d are given of the tick that the lane skips", 30-left)
@@ -222,11 +221,11 @@ func TestWhatIsKeptIsOfTheClocksTick(t *testing.T) {
 
 // What is left of a batch when a burst has served the rest has no part in what is kept.
 func TestTheRestOfABatchIsNotSmall(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 10 * time.Millisecond})
+	g := newFixture(t, "flakeward", issue.Limits{Burst: 10 * time.Millisecond})
 	g.clock.Advance(time.Second)
-	g.Take(&issue.Connection{Number: 1}, 0, perTick*7/8)
+	g.Take(&issue.Connection{}, 0, perTick*7/8)
 	g.clock.Advance(time.Millisecond)
-	g.Take(&issue.Connection{Number: 2}, 0, perTick*7/8)
+	g.Take(&issue.Connection{}, 0, perTick*7/8)
 	var batch issue.Connection
 	n := perTick + 10
 	for n > 10 {
@@ -246,7 +245,7 @@ func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 		}
 		n -= run.N
 	}
-	if room := g.lanes[0].Room(g.tick()); room < perTick/8 {
+	if room := g.lane.Room(g.tick()); room < perTick/8 {
 		t.Errorf("%d of the tick are left, want an eighth", room)
 	}
 }
@@ -254,7 +253,7 @@ func TestTheRestOfABatchIsNotSmall(t *testing.T) {
 // A request that waits in turn, and gets a part from the ring as the clock goes back, gets no more
 // than it asked for in the end.
 func TestARequestGetsNoMoreThanItAskedFor(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(5 * time.Second)
 	var conn issue.Connection
 	n := 2*perTick + 100
@@ -285,7 +284,7 @@ func TestARequestGetsNoMoreThanItAskedFor(t *testing.T) {
 // and the count that the refusal names can be had.
 func TestACountThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
 	for layout, most := range map[string]int{"sonyflake": 44576, "js53": 44576} {
-		g := newPool(t, layout, 1, issue.Limits{})
+		g := newFixture(t, layout, issue.Limits{})
 		g.clock.Advance(time.Second)
 		var conn issue.Connection
 		_, wait := g.Take(&conn, 0, 65536)
@@ -293,7 +292,7 @@ func TestACountThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
 		if !errors.As(wait.Err, &many) || many.Largest != most || many.After != 0 {
 			t.Fatalf("%s: %v, want at most %d", layout, wait.Err, most)
 		}
-		if room := g.lanes[0].Room(g.tick()); room != 256 {
+		if room := g.lane.Room(g.tick()); room != 256 {
 			t.Errorf("%s: %d numbers were taken for a request that was refused", layout, 256-room)
 		}
 		conn.Begin()
@@ -316,11 +315,11 @@ func TestACountThatCannotBeHadIsRefusedAtOnce(t *testing.T) {
 // A connection that was told when to ask again, and asks for as much before, is not refused once
 // more but waits. For less it does not.
 func TestWhoAsksAgainTooEarlyWaits(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	crowd := newCrowd(g, 1, 100, 65536)
 	crowd.poll(t)
-	conn := issue.Connection{Number: 1000, User: queue.User{UID: 1}}
+	conn := issue.Connection{User: queue.User{UID: 1}}
 	_, wait := g.Take(&conn, 0, 65536)
 	var many *issue.TooManyError
 	if !errors.As(wait.Err, &many) || many.After <= 0 || many.Largest < 64 {
@@ -344,7 +343,7 @@ func TestWhoAsksAgainTooEarlyWaits(t *testing.T) {
 // A client that repeats at once what it can never have is held back: its refusals cost the others
 // time.
 func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
-	g := newPool(t, "js53", 1, issue.Limits{})
+	g := newFixture(t, "js53", issue.Limits{})
 	g.clock.Advance(time.Second)
 	var conn issue.Connection
 	refusals := 0
@@ -368,7 +367,7 @@ func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
 
 // What the ring leaves of a large request is no small one: it has no part in what is kept for those.
 func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(5 * time.Second)
 	take := func(conn *issue.Connection, n int) int {
 		t.Helper()
@@ -404,9 +403,9 @@ func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 // on left, and on none before.
 func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {
 	for _, came := range []int{0, 1} {
-		g := newPool(t, "flakeward", 1, issue.Limits{})
+		g := newFixture(t, "flakeward", issue.Limits{})
 		g.clock.Advance(time.Second)
-		g.Take(&issue.Connection{Number: 1}, 0, perTick) // all but the reserve
+		g.Take(&issue.Connection{}, 0, perTick) // all but the reserve
 		var conn issue.Connection
 		first := g.tick()
 		if run, _ := g.Take(&conn, 0, 100); run.N != 0 {
@@ -434,10 +433,9 @@ func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {
 func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {
 	for _, count := range []int{7, 8, 20, 1000} {
 		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-			g := newPool(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", 1, issue.Limits{})
+			g := newFixture(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", issue.Limits{})
 			g.clock.Advance(time.Second)
 			all := []*crowd{newCrowd(g, 1, 1, count), newCrowd(g, 1, 1, 1), newCrowd(g, 2, 1, 1)}
-			all[1].conns[0].Number, all[2].conns[0].Number = 1, 2
 			var without [3]int // ticks, until now
 			for range 300 {
 				for _, i := range order {
@@ -459,11 +457,11 @@ func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {
 // What ticks have left that nobody who waits can draw on any more is not shared: who comes first would
 // get it out of the others' part of the clock's tick.
 func TestWhatNobodyCanDrawOnIsNotShared(t *testing.T) {
-	g := newPool(t, "time=40@1ms,worker=4,sequence=8;epoch=2026-01-01", 1, issue.Limits{MaxBlock: 2 * time.Second})
+	g := newFixture(t, "time=40@1ms,worker=4,sequence=8;epoch=2026-01-01", issue.Limits{MaxBlock: 2 * time.Second})
 	g.clock.Advance(time.Second)
 	var conns [4]issue.Connection
 	for i := range conns {
-		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: uint32(i)}}
+		conns[i] = issue.Connection{User: queue.User{UID: uint32(i)}}
 	}
 	take := func(i, n int) (got int) {
 		t.Helper()

@@ -43,7 +43,11 @@ type Limits struct {
 	BurstUnordered bool
 }
 
-// Issuer hands out the numbers of one lane. Its methods may be called from any goroutine.
+// Issuer hands out the numbers of the lane in use. A connection's IDs rise over a change of worker
+// ID: it gets nothing at or below the tick of its highest ID. If the clock still shows that tick, the
+// connection waits for the next. After a rollback of the clock by more than MaxSleep, order with what
+// it got before is lost; what it gets from then on rises. Its methods may be called from any
+// goroutine.
 type Issuer struct {
 	layout   *generator.Layout
 	clock    clockguard.Clock
@@ -98,6 +102,18 @@ func (i *Issuer) Changed() {
 	if f := i.changed.Load(); f != nil {
 		(*f)()
 	}
+}
+
+// Arrived notes that requests have come behind the connection's present one. They draw on no tick
+// before the clock's: an ID is as late as its request.
+func (i *Issuer) Arrived(c *Connection) { c.arrived = i.layout.TickAt(i.clock.Now().Wall) }
+
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || 0 < b && b < a {
+		return b
+	}
+	return a
 }
 
 // Answers counts what the clock guard decided for requests that met a clock behind the lane.

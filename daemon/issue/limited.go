@@ -12,11 +12,11 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Limited is a pool whose users have a rate. A request over the rate of its user waits until that
+// Limited is an issuer whose users have a rate. A request over the rate of its user waits until that
 // allows it, in turn with the others that wait for the same. It is refused at once if that would be
 // later than MaxBlock. Its methods may be called from any goroutine.
 type Limited struct {
-	pool     *Pool
+	issuer   *Issuer
 	rate     Rate // of each user
 	limits   queue.Limits
 	clock    clockguard.Clock
@@ -53,16 +53,16 @@ type ration struct {
 	request  queue.Request
 }
 
-// Limit returns what issues from the pool at this rate for each user: the pool itself if there is none.
-func (p *Pool) Limit(of Rate, clock clockguard.Clock, maxBlock time.Duration) interface {
+// Limit returns what issues at this rate for each user: the issuer itself if there is none.
+func (i *Issuer) Limit(of Rate, clock clockguard.Clock, maxBlock time.Duration) interface {
 	Take(c *Connection, tenant uint32, n int) (generator.Run, Wait)
 } {
 	if !of.limited() {
-		return p
+		return i
 	}
 	portion := max(1, of.PerSecond/portions)
 	return &Limited{
-		pool: p, rate: of, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers,
+		issuer: i, rate: of, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers,
 		limits: queue.Limits{Portion: portion, Deals: max(1, int(maxBlock.Seconds()*float64(of.PerSecond)/float64(portion)))},
 	}
 }
@@ -70,7 +70,7 @@ func (p *Pool) Limit(of Rate, clock clockguard.Clock, maxBlock time.Duration) in
 // portions is how many portions of a rate there are in a second.
 const portions = 100
 
-// Take is Pool.Take within the rate of the connection's user.
+// Take is Issuer.Take within the rate of the connection's user.
 func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
 	r := &c.user
 	if r.of == nil || r.of.over.Load() {
@@ -86,7 +86,7 @@ func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait
 			return generator.Run{}, wait
 		}
 	}
-	run, wait := l.pool.Take(c, tenant, min(n, r.granted))
+	run, wait := l.issuer.Take(c, tenant, min(n, r.granted))
 	r.granted -= run.N
 	return run, wait
 }

@@ -14,9 +14,6 @@ type position struct {
 	worker int
 }
 
-// began reports whether the connection has got an ID.
-func (o *order) began() bool { return o.highest.tick != 0 }
-
 // record notes an ID that the connection gets. An ID more than maxSleep below the highest was
 // issued after a rollback of the clock: order with the highest is lost.
 func (o *order) record(worker int, tick, maxSleep generator.Tick) {

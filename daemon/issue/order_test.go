@@ -20,14 +20,8 @@ func TestMinimumOfAnOrder(t *testing.T) {
 			t.Errorf("%s, at tick %d: minimum tick %d for another worker ID, want %d", what, tick, got, another)
 		}
 	}
-	if o.began() {
-		t.Error("an order without IDs has begun")
-	}
 	want("no ID", 100, 1, 1)
 	o.record(own, 100, maxSleep)
-	if !o.began() {
-		t.Error("an order with an ID has not begun")
-	}
 	want("an ID of tick 100", 100, 100, 101)
 	want("a step back that may be slept for", 95, 100, 101)
 	want("a longer step back", 94, 1, 1)

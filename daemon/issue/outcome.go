@@ -12,18 +12,17 @@ type Wait struct {
 	For   time.Duration // try again after this long, if above 0
 	Event bool          // or at the next change, whichever is first
 	Err   error         // give up: an *UnavailableError
-	// InTurn is above 0 for a request that waits in turn: where Pool.Deal is called, nothing need be
+	// InTurn is above 0 for a request that waits in turn: where Deal is called, nothing need be
 	// tried before that names the request, or InTurn is over.
 	InTurn time.Duration
 }
 
-// outcome is how one attempt to serve a request from one lane ends.
+// outcome is how one attempt to serve a request ends.
 type outcome struct {
-	run         generator.Run   // the numbers; with any of them all else is zero
-	wait        Wait            // how a request without numbers goes on, or its refusal
-	reason      error           // what the request waits for; nil: it is served or refused
-	sampled     clockguard.Mono // when the clock was read; zero if the request is served or refused
-	unavailable bool            // the wait may be longer than a tick or a short sleep: another lane should serve
+	run     generator.Run   // the numbers; with any of them all else is zero
+	wait    Wait            // how a request without numbers goes on, or its refusal
+	reason  error           // what the request waits for; nil: it is served or refused
+	sampled clockguard.Mono // when the clock was read; zero if the request is served or refused
 }
 
 func refused(reason error) outcome {
@@ -52,13 +51,13 @@ func (i *Issuer) sample() sample {
 // tick is the one that the clock showed.
 func (i *Issuer) tick(s sample) generator.Tick { return i.layout.TickAt(s.now.Wall) }
 
-// waits is the outcome of a request that this lane serves after a tick or a short sleep.
+// waits is the outcome of a request that is served after a tick or a short sleep.
 func (s sample) waits(d time.Duration, reason error) outcome {
 	return outcome{wait: Wait{For: d}, reason: reason, sampled: s.now.Mono}
 }
 
-// unavailable is the outcome of a request that this lane does not serve before a change, or, where
+// unavailable is the outcome of a request that is not served before a change, or, where
 // it is known, before d is over.
 func (s sample) unavailable(d time.Duration, reason error) outcome {
-	return outcome{wait: Wait{For: d, Event: true}, reason: reason, sampled: s.now.Mono, unavailable: true}
+	return outcome{wait: Wait{For: d, Event: true}, reason: reason, sampled: s.now.Mono}
 }

@@ -25,10 +25,10 @@ func TestRatesAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// limited is a pool whose users have a rate.
-func limited(t *testing.T, rate string) (*pool, func(c *issue.Connection, n int) (generator.Run, issue.Wait)) {
+// limited is an issuer whose users have a rate.
+func limited(t *testing.T, rate string) (*fixture, func(c *issue.Connection, n int) (generator.Run, issue.Wait)) {
 	t.Helper()
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	source := g.Limit(must.Get(issue.ParseRate(rate))(t), g.clock, 2*time.Second)
 	return g, func(c *issue.Connection, n int) (generator.Run, issue.Wait) { return source.Take(c, 0, n) }
@@ -39,7 +39,7 @@ func TestAUserGetsItsRateAndNoMore(t *testing.T) {
 	conns := make([]issue.Connection, 3)
 	got := make([]int, len(conns))
 	for i := range conns {
-		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: 7}, Singles: true}
+		conns[i] = issue.Connection{User: queue.User{UID: 7}, Singles: true}
 	}
 	const ms = 5000
 	for range ms {
@@ -152,10 +152,10 @@ func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
 	}
 }
 
-// Without rates nothing stands between a request and the pool.
+// Without rates nothing stands between a request and the issuer.
 func TestNoRatesCostNothing(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
-	if _, ok := g.Limit(issue.Rate{}, g.clock, time.Second).(*issue.Pool); !ok {
+	g := newFixture(t, "flakeward", issue.Limits{})
+	if _, ok := g.Limit(issue.Rate{}, g.clock, time.Second).(*issue.Issuer); !ok {
 		t.Error("without rates, requests are counted")
 	}
 }
@@ -163,7 +163,7 @@ func TestNoRatesCostNothing(t *testing.T) {
 // Of many users, those that came first are shown each on its own for good, and nobody's IDs are
 // lost.
 func TestUsersAreShownUpToABound(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	source := g.Limit(must.Get(issue.ParseRate("1000/s+100"))(t), g.clock, 2*time.Second).(*issue.Limited)
 	const users = 50
 	for uid := range uint32(users) {
@@ -191,7 +191,7 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 
 // Of thousands that wait for their user's rate, only those need be tried that get something.
 func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	source := g.Limit(must.Get(issue.ParseRate("1000/s+1"))(t), g.clock, 2*time.Second).(*issue.Limited)
 	conns := make([]issue.Connection, 500)
@@ -199,13 +199,13 @@ func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
 		t.Helper()
 		run, wait := source.Take(c, 0, 1)
 		if wait.Err != nil || run.N == 0 && wait.InTurn <= 0 {
-			t.Fatalf("connection %d waits %+v", c.Number, wait)
+			t.Fatalf("a connection waits %+v", wait)
 		}
 		return run.N > 0
 	}
 	served := 0
 	for i := range conns {
-		conns[i] = issue.Connection{Number: uint32(i), User: queue.User{UID: 7}}
+		conns[i] = issue.Connection{User: queue.User{UID: 7}}
 		if try(&conns[i]) {
 			served++
 		}
@@ -235,7 +235,7 @@ func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
 
 // A user who was forgotten because it rested has one rate again, whichever of its connections asks.
 func TestAUserWhoWasForgottenHasOneRate(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	source := g.Limit(must.Get(issue.ParseRate("100/s+100"))(t), g.clock, 2*time.Second)
 	take := func(c *issue.Connection, n int) int {

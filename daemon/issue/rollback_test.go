@@ -8,19 +8,16 @@ import (
 )
 
 // rollBack has a connection that got an ID, and then the clock set back by more than the ring
-// remembers, which has cost every lane its worker ID.
-func rollBack(t *testing.T, g *pool, conn *issue.Connection) {
+// remembers, which has cost its worker ID.
+func rollBack(t *testing.T, g *fixture, conn *issue.Connection) {
 	t.Helper()
 	g.clock.Advance(10 * time.Second)
 	if run, wait := g.Take(conn, 0, 1); run.N != 1 {
 		t.Fatalf("before the step it waits %+v", wait)
 	}
 	g.clock.Step(-8 * time.Second)
-	lanes := len(g.lanes)
-	for i := range lanes {
-		g.drop(i, false)
-		g.acquire(t, i, (i+1)%lanes, time.Hour)
-	}
+	g.drop(false)
+	g.acquire(t, 0, time.Hour)
 	g.clock.Advance(3 * time.Second)
 	conn.Begin()
 }
@@ -28,14 +25,15 @@ func rollBack(t *testing.T, g *pool, conn *issue.Connection) {
 // What a connection gets after a step back rises, also over a change of lane, though it is below
 // what it got before.
 func TestOrderAfterARollback(t *testing.T) {
-	g := newPool(t, "flakeward", 3, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	var conn issue.Connection
 	rollBack(t, g, &conn)
 	first, wait := g.Take(&conn, 0, 1)
 	if first.N != 1 {
 		t.Fatalf("after the step it waits %+v", wait)
 	}
-	g.drop(0, false) // which serves it
+	g.drop(false)
+	g.acquire(t, 2, time.Hour)
 	conn.Begin()
 	if run, wait := g.Take(&conn, 0, 1); run.N != 0 || wait.For <= 0 || wait.For > time.Millisecond {
 		t.Errorf("after %d it gets %d from %d in the same tick, and waits %+v; want a wait for the next tick", first.First, run.N, run.First, wait)
@@ -48,17 +46,15 @@ func TestOrderAfterARollback(t *testing.T) {
 	// Once more: neither what was before the first step nor what was before this one keeps it from
 	// being served.
 	g.clock.Step(-4 * time.Second)
-	for i := range g.lanes {
-		g.drop(i, false)
-	}
-	g.acquire(t, 0, 4, time.Hour) // nothing was issued from these
-	g.acquire(t, 1, 3, time.Hour)
+	g.drop(false)
+	g.acquire(t, 4, time.Hour) // nothing was issued from it
 	conn.Begin()
 	again, wait := g.Take(&conn, 0, 1)
 	if again.N != 1 || again.First >= first.First {
 		t.Fatalf("after another step it gets %d from %d (%+v), want one of the time that the clock shows", again.N, again.First, wait)
 	}
-	g.drop(conn.Lane(), false)
+	g.drop(false)
+	g.acquire(t, 3, time.Hour)
 	conn.Begin()
 	if run, wait := g.Take(&conn, 0, 1); run.N != 0 || wait.For > time.Millisecond {
 		t.Errorf("after %d it gets %d from %d in the same tick, and waits %+v; want a wait for the next tick", again.First, run.N, run.First, wait)
@@ -69,7 +65,7 @@ func TestOrderAfterARollback(t *testing.T) {
 // since.
 func TestBurstAfterARollback(t *testing.T) {
 	const ticks = 3
-	g := newPool(t, "flakeward", 1, issue.Limits{Burst: 20 * time.Millisecond})
+	g := newFixture(t, "flakeward", issue.Limits{Burst: 20 * time.Millisecond})
 	conn := issue.Connection{Singles: true}
 	rollBack(t, g, &conn)
 	last := int64(-1)
@@ -82,22 +78,5 @@ func TestBurstAfterARollback(t *testing.T) {
 			t.Fatalf("%d and then %d", last, run.First)
 		}
 		got, last = got+run.N, run.First+int64(run.N-1)*g.layout.Step()
-	}
-}
-
-// A connection that another lane served last waits for the first of all lanes, that one included.
-func TestWaitsForTheLaneWhereItIs(t *testing.T) {
-	g := newPool(t, "flakeward", 2, issue.Limits{})
-	g.drop(0, false) // its preferred lane
-	var conn issue.Connection
-	if run, wait := g.Take(&conn, 0, 1); run.N != 1 {
-		t.Fatalf("the other lane has it wait %+v", wait)
-	}
-	g.drop(1, true)
-	g.free[1] = g.tick() + 300
-	g.acquire(t, 1, 1, time.Hour)
-	conn.Begin()
-	if run, wait := g.Take(&conn, 0, 1); run.N != 0 || !wait.Event || wait.For != 301*time.Millisecond {
-		t.Errorf("it gets %d, waits %+v, want 301ms or a change", run.N, wait)
 	}
 }

@@ -55,20 +55,6 @@ func (i *Issuer) insufficient(lane *generator.Lane, tick generator.Tick, n int) 
 	return i.burst > 0 && lane.Room(tick) < n
 }
 
-// ready reports whether the lane can serve the connection's next request in order, at once.
-func (i *Issuer) ready(c *Connection) bool {
-	s := i.sample()
-	if s.lane == nil {
-		return false
-	}
-	tick := i.tick(s)
-	if tick < s.highest || tick < i.minimum(c, s.lane, tick) {
-		return false
-	}
-	_, ok := s.lane.NextRoom(tick, tick)
-	return ok
-}
-
 // slow serves what fast does not. It says how the request goes on if it gets no number.
 func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.lane == nil {
@@ -88,8 +74,8 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.lane.Closed() {
 		return i.closed(s)
 	}
-	// It stands in another's queue, or the ring has served a part of it meanwhile.
-	if c.line != nil && (c.line != &i.line || c.request.Left() != n) {
+	// The ring has served a part of it meanwhile.
+	if c.line != nil && c.request.Left() != n {
 		c.leave()
 	}
 	switch _, out := s.lane.Take(tenant, tick, 0); out { // it takes nothing, and says whether it could

@@ -19,7 +19,7 @@ type source interface {
 
 // askRate has the connection ask for n, as often as it is told to wait, and returns what it got,
 // for how long it waited, and why it was refused.
-func askRate(t *testing.T, g *pool, c *issue.Connection, from source, n int) (got int, waited time.Duration, err error) {
+func askRate(t *testing.T, g *fixture, c *issue.Connection, from source, n int) (got int, waited time.Duration, err error) {
 	t.Helper()
 	c.Begin()
 	for got < n && err == nil {
@@ -39,7 +39,7 @@ func askRate(t *testing.T, g *pool, c *issue.Connection, from source, n int) (go
 // Who is told a time later than MaxBlock, and asks again at once, is told after MaxBlock what is
 // left of that time. At that time it gets what it asks for, whether it waited for it or not.
 func TestTheTimeThatWasToldIsNotWaitedForLongerThanMaxBlock(t *testing.T) {
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	from := g.Limit(issue.Rate{PerSecond: 10, Burst: 100}, g.clock, maxBlock)
 	c := issue.Connection{User: queue.User{UID: 7}}
 	if got, _, err := askRate(t, g, &c, from, 100); got != 100 || err != nil {

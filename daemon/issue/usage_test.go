@@ -12,7 +12,7 @@ import (
 // what they took is. Who is over its rate stays.
 func TestUsersWhoRestAreForgottenWhereThereAreMany(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	l := (&Pool{}).Limit(Rate{PerSecond: 100, Burst: 100}, clock, time.Second).(*Limited)
+	l := (&Issuer{}).Limit(Rate{PerSecond: 100, Burst: 100}, clock, time.Second).(*Limited)
 	const uids = 20 * mostUsers
 	var greedy, former Connection
 	greedy.User, former.User = queue.User{UID: uids}, queue.User{UID: mostShown} // the first who is not shown

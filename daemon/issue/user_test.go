@@ -13,7 +13,7 @@ import (
 // UID, and peers by their address.
 func TestPodsAndAddressesAreUsersOfTheirOwn(t *testing.T) {
 	const burst = 100
-	g := newPool(t, "flakeward", 1, issue.Limits{})
+	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(time.Second)
 	limited := g.Limit(issue.Rate{PerSecond: 1, Burst: burst}, g.clock, time.Second).(*issue.Limited)
 	one, other := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")

@@ -14,7 +14,7 @@ type Contents struct {
 	Coord   string      `json:"coord"`          // the coordinator's URL
 	Layout  string      `json:"layout"`         // the layout in its full form, with its epoch
 	Known   Known       `json:"known,omitzero"` // what time it was when it was written
-	Lanes   []Entry     `json:"lanes"`          // one for each worker ID: the one in use last, before it one that is being left, first those of which only the mark counts
+	Entries []Entry     `json:"entries"`        // one for each worker ID: the one in use last, before it one that is being left, first those of which only the mark counts
 }
 
 // Known is what time it was by a daemon's known time, which a wall clock that has stepped ahead since
@@ -43,9 +43,9 @@ type Entry struct {
 // and another daemon may have gone on from what it is a copy of: its marks are floors, and nothing
 // else of it counts.
 func (c Contents) Floors() Contents {
-	c.Lanes = slices.Clone(c.Lanes)
-	for i, e := range c.Lanes {
-		c.Lanes[i] = Entry{Worker: e.Worker, Opening: e.Opening, Mark: e.Mark, Left: true}
+	c.Entries = slices.Clone(c.Entries)
+	for i, e := range c.Entries {
+		c.Entries[i] = Entry{Worker: e.Worker, Opening: e.Opening, Mark: e.Mark, Left: true}
 	}
 	return c
 }

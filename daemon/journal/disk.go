@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/place"
 )
 
-// Disk is where one lane's journal lies: a file that is written in place. Each step may fail, and
+// Disk is where a journal lies: a file that is written in place. Each step may fail, and
 // what an unfinished one leaves is the disk's affair.
 type Disk interface {
 	// Read returns what the file holds; fs.ErrNotExist if there is none, and *TornError if what is
@@ -56,12 +56,11 @@ func prepare(d Disk) error {
 // may lead elsewhere by now.
 type realDisk struct {
 	dir  *Dir
-	name string   // of the journal
 	file *os.File // open for writing; nil: not yet
 	at   place.File
 }
 
-func (d *realDisk) path() string { return filepath.Join(d.dir.path, d.name) }
+func (d *realDisk) path() string { return filepath.Join(d.dir.path, journalName) }
 
 // errNoFile is what is in a journal's place and is no regular file.
 func errNoFile(kind fs.FileMode) error {
@@ -70,14 +69,14 @@ func errNoFile(kind fs.FileMode) error {
 
 // open opens the file, which a pipe in its place would block.
 func (d *realDisk) open(flag int) (*os.File, error) {
-	info, err := d.dir.root.Lstat(d.name)
+	info, err := d.dir.root.Lstat(journalName)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
 		return nil, errNoFile(info.Mode())
 	}
-	f, err := d.dir.root.OpenFile(d.name, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	f, err := d.dir.root.OpenFile(journalName, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +131,7 @@ func (d *realDisk) Open() (int64, error) {
 	if d.file == nil {
 		f, err := d.openAlone()
 		if torn := (*TornError)(nil); errors.As(err, &torn) {
-			if err = d.dir.root.Remove(d.name); err == nil {
+			if err = d.dir.root.Remove(journalName); err == nil {
 				err = fs.ErrNotExist
 			}
 		}
@@ -154,12 +153,12 @@ func (d *realDisk) Open() (int64, error) {
 // make makes an empty file. Whether its name survived a power cut is of no interest while it is
 // empty, so the directory is synced first.
 func (d *realDisk) make() (*os.File, error) {
-	f, err := d.dir.root.OpenFile(d.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := d.dir.root.OpenFile(journalName, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := d.dir.self.Sync(); err != nil {
-		return nil, errors.Join(err, f.Close(), d.dir.root.Remove(d.name))
+		return nil, errors.Join(err, f.Close(), d.dir.root.Remove(journalName))
 	}
 	if d.at, err = place.Of(f); err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -175,7 +174,7 @@ func (d *realDisk) Discard() error {
 		}
 		d.file = nil
 	}
-	if err := d.dir.root.Remove(d.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := d.dir.root.Remove(journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return d.dir.self.Sync()

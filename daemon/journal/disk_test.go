@@ -278,14 +278,14 @@ func TestAPowerCutLosesNothingThatWasAcknowledged(t *testing.T) {
 			m.cut()
 			got, err := On("/elsewhere", m).Read()
 			got.Place = place.Place{}
-			if err == nil && acknowledged.Lanes != nil && got.Lanes[0].Mark < acknowledged.Lanes[0].Mark {
-				t.Fatalf("after the cut the mark is %d, and %d was acknowledged", got.Lanes[0].Mark, acknowledged.Lanes[0].Mark)
+			if err == nil && acknowledged.Entries != nil && got.Entries[0].Mark < acknowledged.Entries[0].Mark {
+				t.Fatalf("after the cut the mark is %d, and %d was acknowledged", got.Entries[0].Mark, acknowledged.Entries[0].Mark)
 			}
 			switch {
-			case err != nil && acknowledged.Lanes == nil: // nothing was promised
+			case err != nil && acknowledged.Entries == nil: // nothing was promised
 			case err != nil:
 				t.Fatalf("after the cut: %v, want what was acknowledged, %+v", err, acknowledged)
-			case !reflect.DeepEqual(got, contents(got.Lanes[0].Mark)) || got.Lanes[0].Mark > trying.Lanes[0].Mark:
+			case !reflect.DeepEqual(got, contents(got.Entries[0].Mark)) || got.Entries[0].Mark > trying.Entries[0].Mark:
 				t.Fatalf("after the cut the journal is %+v, want one from %+v to %+v", got, acknowledged, trying)
 			}
 			if err == nil {
@@ -338,7 +338,7 @@ func TestAWriteTornAtAnyByte(t *testing.T) {
 			if bytes.Equal(m.data, base.data) {
 				want = 3
 			}
-			if mark := got.Lanes[0].Mark; mark != want {
+			if mark := got.Entries[0].Mark; mark != want {
 				t.Fatalf("bytes %d to %d of a write reached the disk: mark %d is read, want %d", part.at-at, int(part.at-at)+len(part.data), mark, want)
 			}
 		}
@@ -427,8 +427,8 @@ func TestAStartMakesDurableWhatItFound(t *testing.T) {
 		m.left = steps
 		_ = On("/elsewhere", m).Write(contents(4))
 		m.cut()
-		if c, err := On("/elsewhere", m).Read(); err != nil || c.Lanes[0].Mark < 2 {
-			t.Errorf("cut after %d steps: %+v, %v, want mark 2 at least", steps, c.Lanes, err)
+		if c, err := On("/elsewhere", m).Read(); err != nil || c.Entries[0].Mark < 2 {
+			t.Errorf("cut after %d steps: %+v, %v, want mark 2 at least", steps, c.Entries, err)
 		}
 	}
 }
@@ -466,8 +466,8 @@ func TestWhatIsNotTrustedIsGoneAtOnce(t *testing.T) {
 				switch {
 				case err != nil && acknowledged:
 					t.Errorf("%s, %d steps, a sync fails %v: %v, and a write was acknowledged", name, steps, failing, err)
-				case err == nil && c.Lanes[0].Mark < 50 && (name != "it cannot be read" || c.Lanes[0].Mark != newest):
-					t.Errorf("%s, %d steps, a sync fails %v: mark %d is believed again", name, steps, failing, c.Lanes[0].Mark)
+				case err == nil && c.Entries[0].Mark < 50 && (name != "it cannot be read" || c.Entries[0].Mark != newest):
+					t.Errorf("%s, %d steps, a sync fails %v: mark %d is believed again", name, steps, failing, c.Entries[0].Mark)
 				}
 			}
 		}

@@ -106,13 +106,13 @@ func TestACopyByHardLinksHasAJournalOfItsOwn(t *testing.T) {
 
 func TestOfACopyTheMarksCountAlone(t *testing.T) {
 	c := contents(5)
-	c.Lanes[1].Left = true
+	c.Entries[1].Left = true
 	got := c.Floors()
 	want := []Entry{{Worker: 0, Opening: "o-1", Mark: 5, Left: true}, {Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + 5, Left: true}}
-	if !reflect.DeepEqual(got.Lanes, want) || got.Cluster != c.Cluster || got.Layout != c.Layout {
+	if !reflect.DeepEqual(got.Entries, want) || got.Cluster != c.Cluster || got.Layout != c.Layout {
 		t.Errorf("Floors() = %+v, want the lanes %+v", got, want)
 	}
-	if !reflect.DeepEqual(c.Lanes[0], contents(5).Lanes[0]) {
+	if !reflect.DeepEqual(c.Entries[0], contents(5).Entries[0]) {
 		t.Error("Floors has changed what it was made of")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -43,8 +42,8 @@ func encode(c Contents, number uint64) ([]byte, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	if c.Lanes == nil {
-		c.Lanes = []Entry{} // one spelling for no lanes
+	if c.Entries == nil {
+		c.Entries = []Entry{} // one spelling for none
 	}
 	body, err := json.MarshalIndent(c, "", "  ")
 	if err != nil { // only strings and integers are encoded
@@ -52,7 +51,7 @@ func encode(c Contents, number uint64) ([]byte, error) {
 	}
 	data := frame(append(body, '\n'), number)
 	if len(data) > slotSize {
-		return nil, fmt.Errorf("%d lanes take %d bytes, more than the %d that a slot of the journal has", len(c.Lanes), len(data), slotSize)
+		return nil, fmt.Errorf("%d entries take %d bytes, more than the %d that a slot of the journal has", len(c.Entries), len(data), slotSize)
 	}
 	return data, nil
 }
@@ -70,6 +69,7 @@ type found struct {
 	contents Contents
 	number   uint64 // of the write; 0: there is none
 	reason   string // why there is none; empty where nothing was ever written
+	version  int    // of the format that another version has written; 0: none has
 }
 
 // decode returns the newest write that a file holds whole. One that is whole and says what this
@@ -83,10 +83,10 @@ func decode(data []byte) found {
 		if int64(len(data)) <= at {
 			continue
 		}
-		body, number, reason := bodyOf(data[at:min(int64(len(data)), at+slotSize)])
+		body, number, other, reason := bodyOf(data[at:min(int64(len(data)), at+slotSize)])
 		switch {
-		case number == otherVersion:
-			return found{reason: reason}
+		case other != 0:
+			return found{reason: reason, version: other}
 		case reason != "":
 			torn = reason
 		case number != 0 && slotOf(number) != at:
@@ -105,16 +105,15 @@ func decode(data []byte) found {
 	return found{contents: c, number: newestNumber}
 }
 
-// otherVersion stands for the number of a slot that another version has written. No torn write
-// looks like that: the version stays the same.
-const otherVersion = math.MaxUint64
-
 // bodyOf returns what follows the first line of a slot, and the number of its write; 0 where
-// nothing was ever written.
-func bodyOf(slot []byte) (body []byte, number uint64, reason string) {
-	bad := func(format string, args ...any) ([]byte, uint64, string) { return nil, 0, fmt.Sprintf(format, args...) }
+// nothing was ever written. other is the format's version if that is another one. No torn write looks
+// like that: the version stays the same.
+func bodyOf(slot []byte) (body []byte, number uint64, other int, reason string) {
+	bad := func(format string, args ...any) ([]byte, uint64, int, string) {
+		return nil, 0, 0, fmt.Sprintf(format, args...)
+	}
 	if len(bytes.TrimLeft(slot, "\x00")) == 0 {
-		return nil, 0, ""
+		return nil, 0, 0, ""
 	}
 	line, rest, cut := bytes.Cut(slot, []byte("\n"))
 	if !cut {
@@ -125,8 +124,8 @@ func bodyOf(slot []byte) (body []byte, number uint64, reason string) {
 		sum       uint32
 	)
 	if n, _ := fmt.Sscanf(string(line)+"\n", headerForm+summedForm, &v, &sum, &number, &length); n >= 1 && v != version {
-		return nil, otherVersion, fmt.Sprintf("its format is version %d, and this daemon knows version %d", v, version)
-	} else if n < 4 || number == 0 || number == otherVersion || length < 0 {
+		return nil, 0, v, fmt.Sprintf("its format is version %d, and this daemon knows version %d", v, version)
+	} else if n < 4 || number == 0 || length < 0 {
 		return bad("its first line is not a journal's")
 	}
 	if len(rest) < length {
@@ -135,7 +134,7 @@ func bodyOf(slot []byte) (body []byte, number uint64, reason string) {
 	if !bytes.Equal(slot[:len(line)+1+length], frame(rest[:length], number)) {
 		return bad("its checksum does not match")
 	}
-	return rest[:length], number, ""
+	return rest[:length], number, 0, ""
 }
 
 // contentsOf returns what the body of a write says. It accepts exactly what encode makes.
@@ -171,17 +170,17 @@ func (c Contents) check() error {
 			return err
 		}
 	}
-	for _, e := range c.Lanes {
+	for _, e := range c.Entries {
 		if err := cmp.Or(valid(e.Opening), valid(e.Claim)); err != nil {
 			return err
 		}
 	}
-	for i, e := range c.Lanes {
+	for i, e := range c.Entries {
 		if err := e.check(); err != nil {
-			return fmt.Errorf("lane of worker ID %d: %w", e.Worker, err)
+			return fmt.Errorf("worker ID %d: %w", e.Worker, err)
 		}
-		if slices.ContainsFunc(c.Lanes[:i], func(before Entry) bool { return before.Worker == e.Worker }) {
-			return fmt.Errorf("worker ID %d has two lanes", e.Worker)
+		if slices.ContainsFunc(c.Entries[:i], func(before Entry) bool { return before.Worker == e.Worker }) {
+			return fmt.Errorf("worker ID %d has two entries", e.Worker)
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func TestATornJournalIsNamedAndNotTrusted(t *testing.T) {
 		"a key given twice":         {withBody(strings.Replace(string(body), "{", `{"coord": "x",`, 1)), "more than"},
 		"a second value":            {withBody(string(body) + "{}\n"), "more than"},
 		"an impossible mark":        {withBody(strings.Replace(string(body), `"mark": 7`, `"mark": -7`, 1)), "below 0"},
-		"one worker ID twice":       {withBody(strings.Replace(string(body), `"worker": 1023`, `"worker": 0`, 1)), "two lanes"},
+		"one worker ID twice":       {withBody(strings.Replace(string(body), `"worker": 1023`, `"worker": 0`, 1)), "two entries"},
 		"no opening":                {withBody(strings.Replace(string(body), `"o-1"`, `""`, 1)), "no opening"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAShorterTextOverALongerOne(t *testing.T) {
 	d := open(t, t.TempDir())
 	long, short := contents(1), contents(2)
 	long.Coord += strings.Repeat("x", 5000)
-	short.Lanes = short.Lanes[:1]
+	short.Entries = short.Entries[:1]
 	for _, c := range []Contents{long, long, short, short, long, short} {
 		write(t, d, c)
 		wantRead(t, d, c)

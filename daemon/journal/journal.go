@@ -1,15 +1,14 @@
-// Package journal keeps a daemon's marks on its own host: a small file for each
-// lane, on disk before anything below its mark is issued, in a state directory
-// that one process at a time may hold.
+// Package journal keeps a daemon's marks on its own host: a small file, on disk
+// before anything below its mark is issued, in a state directory that one process at
+// a time may hold.
 //
 // The directory holds these files of this package. "lock" is locked by the holder
 // and never replaced, because replacing a file frees the lock that lies on it.
-// "journal" is the first lane's, and "journal-1", "journal-2" and so on are the
-// others'. Each is written in place: it has two slots, which are written in turn
-// into the same open file, so that a write which is torn leaves the one before it
-// whole. A write needs no new descriptor, no new block and no change of the
-// directory, so that neither a full disk nor a full descriptor table stops a daemon
-// that runs. (A file system that copies on write needs new blocks all the same.)
+// "journal" is written in place: it has two slots, which are written in turn into the
+// same open file, so that a write which is torn leaves the one before it whole. A
+// write needs no new descriptor, no new block and no change of the directory, so that
+// neither a full disk nor a full descriptor table stops a daemon that runs. (A file
+// system that copies on write needs new blocks all the same.)
 //
 // A journal names the place where it was written. Anywhere else it is a copy, and
 // only its marks count.
@@ -48,12 +47,15 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("the journal %s is not trusted: %s", e.Path, e.Reason)
 }
 
-// MaxLanes is how many journals a state directory may have.
-const MaxLanes = 64
+// EarlierError is what a state directory of an earlier version is refused with.
+type EarlierError struct{ Path string }
 
-// Dir is a state directory held by this process, and the journal of its first
-// lane. Lane and Close are for one goroutine; the journals are independent of
-// each other.
+func (e *EarlierError) Error() string {
+	return fmt.Sprintf("the state directory %s is of an earlier version of flakeward, whose journals this one does not read: "+
+		"stop that version's daemon, wait for as long as its --window, then name another directory with --state-dir or remove this one", e.Path)
+}
+
+// Dir is a state directory held by this process, and its journal.
 type Dir struct {
 	*File
 	path    string    // absolute
@@ -61,13 +63,10 @@ type Dir struct {
 	root    *os.Root  // all access goes through this handle, wherever the path leads
 	self    *os.File  // the directory itself
 	lock    *os.File
-	here    place.Place // but for the journal's part, which each has of its own
-	lanes   []*File     // by lane, as far as they were asked for
-	count   int
-	made    func(lane int) Disk
+	here    place.Place // but for the journal's part
 }
 
-// File is the journal of one lane. It is for one goroutine at a time.
+// File is a journal. It is for one goroutine at a time.
 type File struct {
 	path   string
 	disk   Disk
@@ -80,15 +79,6 @@ const (
 	journalName = "journal"
 )
 
-// nameOf is the name of a lane's journal. The first lane's is what it was called
-// when there was but one.
-func nameOf(lane int) string {
-	if lane == 0 {
-		return journalName
-	}
-	return fmt.Sprintf("%s-%d", journalName, lane)
-}
-
 // OpenDir makes the directory at path (mode 0700) unless it is there, and takes its lock. What is
 // written there names host as a part of its place. The error is an *InUseError if another process,
 // or another Dir of this one, holds it. It refuses a directory on a network file system, where a
@@ -99,7 +89,7 @@ func OpenDir(path string, host place.Host) (*Dir, error) {
 
 // Options are what a state directory can be opened with besides. A daemon has the zero value.
 type Options struct {
-	Disk func(Disk) Disk // returns the disk of a lane, given the real one; nil: the real one
+	Disk func(Disk) Disk // returns the disk, given the real one; nil: the real one
 	FUSE bool            // whether the directory may lie on FUSE
 }
 
@@ -126,7 +116,7 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 	if err != nil {
 		return nil, unopened("open", err)
 	}
-	d := &Dir{path: path, changed: changed, root: root, here: place.Place{Host: host}, count: MaxLanes}
+	d := &Dir{path: path, changed: changed, root: root, here: place.Place{Host: host}}
 	defer func() {
 		if err != nil {
 			d.Close()
@@ -147,14 +137,12 @@ func (o Options) openDir(path string, host place.Host, lock *os.File, fileSystem
 	if d.here.Lock, err = place.Of(d.lock); err != nil {
 		return nil, fmt.Errorf("state directory: %w", err)
 	}
-	d.made = func(lane int) Disk {
-		real := &realDisk{dir: d, name: nameOf(lane)}
-		if o.Disk != nil {
-			return o.Disk(real)
-		}
-		return real
+	var at Disk = &realDisk{dir: d}
+	if o.Disk != nil {
+		at = o.Disk(at)
 	}
-	if d.File, err = d.Lane(0); err != nil {
+	d.File = &File{path: filepath.Join(path, journalName), disk: at}
+	if err = d.earlier(); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -198,22 +186,17 @@ func (d *Dir) Volatile() string {
 	return kind.Volatile()
 }
 
-// Lanes returns how many lanes can have a journal here.
-func (d *Dir) Lanes() int { return d.count }
-
-// Lane returns the journal of a lane, from 0, the first, to Lanes()-1. It makes no
-// file: the first Write does.
-func (d *Dir) Lane(lane int) (*File, error) {
-	if lane < 0 || lane >= d.count {
-		return nil, fmt.Errorf("state directory %s: there is no lane %d: the lanes are 0 to %d", d.path, lane, d.count-1)
+// earlier refuses a directory of an earlier version: its journal has another format, or it has several.
+func (d *Dir) earlier() error {
+	newest, err := d.File.read()
+	if err != nil {
+		return nil // reading it says so
 	}
-	for len(d.lanes) <= lane {
-		d.lanes = append(d.lanes, nil)
+	_, several := d.root.Lstat(journalName + "-1")
+	if newest.version != 0 && newest.version < version || several == nil {
+		return &EarlierError{Path: d.path}
 	}
-	if d.lanes[lane] == nil {
-		d.lanes[lane] = &File{path: filepath.Join(d.path, nameOf(lane)), disk: d.made(lane)}
-	}
-	return d.lanes[lane], nil
+	return nil
 }
 
 // makeDir makes the directory at path, and those above it, unless they are there.
@@ -395,10 +378,8 @@ func same(path string, held *os.File, stat func(string) (fs.FileInfo, error)) er
 // Close frees the lock. The files stay. Every later call fails.
 func (d *Dir) Close() error {
 	var errs []error
-	for _, f := range d.lanes {
-		if f != nil {
-			errs = append(errs, f.disk.Close())
-		}
+	if d.File != nil {
+		errs = append(errs, d.disk.Close())
 	}
 	if d.root == nil { // see On
 		return errors.Join(errs...)

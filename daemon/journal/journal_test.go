@@ -19,7 +19,7 @@ import (
 func contents(mark generator.Tick) Contents {
 	return Contents{
 		Cluster: "6f1c", Coord: "dir:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
-		Lanes: []Entry{
+		Entries: []Entry{
 			{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark},
 			{Worker: 1023, Opening: "o-2 <&>", Mark: 1<<62 + mark},
 		},
@@ -77,7 +77,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	// No lanes at all have one spelling.
 	d = open(t, filepath.Join(t.TempDir(), "s"))
 	write(t, d, Contents{})
-	wantRead(t, d, Contents{Lanes: []Entry{}})
+	wantRead(t, d, Contents{Entries: []Entry{}})
 }
 
 func TestTheDirectoryAndItsFilesAreTheUsersOwn(t *testing.T) {
@@ -157,16 +157,16 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 		ok     bool
 	}{
 		"as it is":               {func(*Contents) {}, true},
-		"mark 0":                 {func(c *Contents) { c.Lanes[0].Mark = 0 }, true},
-		"worker ID 0":            {func(c *Contents) { c.Lanes[0].Worker = 0 }, true},
-		"two worker IDs":         {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 4, Opening: "o"}) }, true},
-		"mark below 0":           {func(c *Contents) { c.Lanes[0].Mark = -1 }, false},
-		"worker ID below 0":      {func(c *Contents) { c.Lanes[0].Worker = -1 }, false},
-		"no opening":             {func(c *Contents) { c.Lanes[0].Opening = "" }, false},
-		"one worker ID twice":    {func(c *Contents) { c.Lanes = append(c.Lanes, Entry{Worker: 3, Opening: "p"}) }, false},
+		"mark 0":                 {func(c *Contents) { c.Entries[0].Mark = 0 }, true},
+		"worker ID 0":            {func(c *Contents) { c.Entries[0].Worker = 0 }, true},
+		"two worker IDs":         {func(c *Contents) { c.Entries = append(c.Entries, Entry{Worker: 4, Opening: "o"}) }, true},
+		"mark below 0":           {func(c *Contents) { c.Entries[0].Mark = -1 }, false},
+		"worker ID below 0":      {func(c *Contents) { c.Entries[0].Worker = -1 }, false},
+		"no opening":             {func(c *Contents) { c.Entries[0].Opening = "" }, false},
+		"one worker ID twice":    {func(c *Contents) { c.Entries = append(c.Entries, Entry{Worker: 3, Opening: "p"}) }, false},
 		"a cluster of no UTF-8":  {func(c *Contents) { c.Cluster = "\xff" }, false},
-		"an opening of no UTF-8": {func(c *Contents) { c.Lanes[0].Opening = "\xff" }, false},
-		"a claim of no UTF-8":    {func(c *Contents) { c.Lanes[0].Claim = "\xff" }, false},
+		"an opening of no UTF-8": {func(c *Contents) { c.Entries[0].Opening = "\xff" }, false},
+		"a claim of no UTF-8":    {func(c *Contents) { c.Entries[0].Claim = "\xff" }, false},
 		"larger than it may be":  {func(c *Contents) { c.Coord = strings.Repeat("x", slotSize) }, false},
 		"as large as it may be":  {change: nil, ok: true},
 		"a byte above that":      {change: nil, ok: false},
@@ -174,7 +174,7 @@ func TestImpossibleContentsAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := open(t, t.TempDir())
 			write(t, d, contents(1))
-			c := Contents{Cluster: "c", Lanes: []Entry{lane}}
+			c := Contents{Cluster: "c", Entries: []Entry{lane}}
 			if tt.change == nil {
 				fillUp(t, d, &c)
 				if !tt.ok {
@@ -253,7 +253,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		must.Do(t, os.Remove(filepath.Join(first.Path(), lockName)))
 		wantMoved(t, first, contents(2)) // gone
 		second := open(t, first.Path())
-		if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
+		if c, err := second.Read(); err != nil || c.Entries[0].Mark != 1 {
 			t.Fatalf("Read() = %+v, %v, want mark 1", c, err)
 		}
 		write(t, second, contents(3))
@@ -266,7 +266,7 @@ func TestScheduleTheLockThatWasFreed(t *testing.T) {
 		first.disk = &hookedDisk{Disk: first.disk, beforeWrite: func() {
 			must.Do(t, os.Remove(filepath.Join(first.Path(), lockName)))
 			second := open(t, first.Path())
-			if c, err := second.Read(); err != nil || c.Lanes[0].Mark != 1 {
+			if c, err := second.Read(); err != nil || c.Entries[0].Mark != 1 {
 				t.Fatalf("Read() before the write: %+v, %v, want mark 1", c, err)
 			}
 		}}
@@ -322,4 +322,26 @@ func TestAClosedDirectoryIsFreeAndWritesNoMore(t *testing.T) {
 		t.Errorf("Write after Close: %v, want os.ErrClosed", err)
 	}
 	wantRead(t, second, contents(1))
+}
+
+// A directory of an earlier version is refused by name: its journal has another format, or it has
+// several.
+func TestADirectoryOfAnEarlierVersionIsRefused(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"another format": {journalName: "flakeward journal 2 crc32c 0d9a1b02 number 1 bytes 312\n{}\n"},
+		"several":        {journalName + "-1": ""},
+	} {
+		path := t.TempDir()
+		must.Do(t, os.Chmod(path, 0o700))
+		for file, text := range files {
+			must.Do(t, os.WriteFile(filepath.Join(path, file), []byte(text), 0o600))
+		}
+		var earlier *EarlierError
+		if _, err := OpenDir(path, place.Host{}); !errors.As(err, &earlier) || earlier.Path != path {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := Look(path); !errors.As(err, &earlier) {
+			t.Errorf("%s: looked at with %v", name, err)
+		}
+	}
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/flakeward/flakeward/internal/filesystem"
 )
 
-// Look reads the journals in the state directory at path, and changes nothing there: another
-// process may hold it meanwhile. Journals that say nothing, or are not to be trusted, are left out,
-// as a start would. The error is what a start would be refused for; a directory that is missing is
+// Look reads the journal in the state directory at path, and changes nothing there: another
+// process may hold it meanwhile. It returns nil for one that says nothing, or is not to be trusted, as
+// a start would. The error is what a start would be refused for; a directory that is missing is
 // none if it can be made.
-func Look(path string) ([]Contents, error) { return look(path, filesystem.Of) }
+func Look(path string) (*Contents, error) { return look(path, filesystem.Of) }
 
-func look(path string, fileSystem func(dir *os.File) (filesystem.Type, error)) ([]Contents, error) {
+func look(path string, fileSystem func(dir *os.File) (filesystem.Type, error)) (*Contents, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("state directory %s: %w", path, err)
@@ -41,18 +41,18 @@ func look(path string, fileSystem func(dir *os.File) (filesystem.Type, error)) (
 	if err := writable(path); err != nil {
 		return nil, err
 	}
-	var all []Contents
-	for lane := range MaxLanes {
-		f := File{path: filepath.Join(path, nameOf(lane)), disk: &realDisk{dir: d, name: nameOf(lane)}}
-		c, err := f.Read()
-		switch torn := (*TornError)(nil); {
-		case err == nil:
-			all = append(all, c)
-		case !errors.Is(err, ErrNone) && !errors.As(err, &torn):
-			return nil, err
-		}
+	d.File = &File{path: filepath.Join(path, journalName), disk: &realDisk{dir: d}}
+	if err := d.earlier(); err != nil {
+		return nil, err
 	}
-	return all, nil
+	c, err := d.Read()
+	switch torn := (*TornError)(nil); {
+	case err == nil:
+		return &c, nil
+	case errors.Is(err, ErrNone), errors.As(err, &torn):
+		return nil, nil
+	}
+	return nil, err
 }
 
 // makeable returns an error unless the directory at path could be made in dir, which may be missing

@@ -63,15 +63,8 @@ func (l *Lifecycle) watchEvery(idle bool) time.Duration {
 	return WatchIdle
 }
 
-// idle reports whether nobody asks any lane for IDs.
-func (l *Lifecycle) idle() bool {
-	for _, k := range l.Holders {
-		if !k.Holding().Idle {
-			return false
-		}
-	}
-	return true
-}
+// idle reports whether nobody asks for IDs.
+func (l *Lifecycle) idle() bool { return l.Holder.Holding().Idle }
 
 // wake returns the channel by which Watch wakes Settle and verify.
 func (l *Lifecycle) wake() chan struct{} {
@@ -118,9 +111,7 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			l.followed.Store(max(1, int64(l.Clock.Now().Mono)))
 			l.Events.Happened(condition.ClockFollowed)
 			l.Log.Warn("the clock that is ahead is followed", "code", condition.ClockFollowed, "by", hold.Ahead.Round(time.Millisecond), "why", c.Why, "held_for", e.Held.Round(time.Millisecond))
-			for _, k := range l.Holders {
-				k.ExtendNow() // the time may be beyond the grant: the next request is not to wait for another
-			}
+			l.Holder.ExtendNow() // the time may be beyond the grant: the next request is not to wait for another
 			issuer.Check()
 			issuer.Changed()
 			continue
@@ -154,7 +145,7 @@ func limit(d time.Duration) string {
 // evidence completes what is known of a clock that is ahead, or of a start's: what the other members
 // have published, and what the kernel says.
 func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
-	window := l.Holders[0].Window()
+	window := l.Holder.Window()
 	e.Window = time.Duration(window) * l.Layout.TickLength()
 	_, e.Synchronised = l.Clock.Synchronised()
 	coordinator := l.coordinator.Load()
@@ -173,13 +164,10 @@ func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ cloc
 	if at := (*coordinator).Known().Trusted; at > 0 {
 		e.Trusted = l.Layout.UnixNanos(at)
 	}
-	own := map[string]bool{}
-	for _, k := range l.Holders {
-		own[k.Holding().Claim] = true
-	}
+	own := l.Holder.Holding().Claim
 	boot := l.Clock.BootID()
 	for _, m := range members {
-		if own[m.Claim] || boot != "" && m.Boot == boot || m.Opening == "" {
+		if m.Claim == own || boot != "" && m.Boot == boot || m.Opening == "" {
 			continue // it is this daemon, goes by the same clock, or holds nothing yet
 		}
 		// A grant is at most a window ahead of its member's time, and its mark is below it. Either may
@@ -204,9 +192,7 @@ func (l *Lifecycle) verify(ctx context.Context) {
 		case c.Followed:
 			l.Log.Info("the time is the clock's", "why", c.Why, "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
 		case e.Unlisted:
-			for _, k := range l.Holders {
-				k.NotJoined(failed)
-			}
+			l.Holder.NotJoined(failed)
 			clockguard.Pause(ctx, l.Clock, firstAsk, l.wake())
 			continue
 		default: // Watch finds what the clock is ahead of that
@@ -217,19 +203,9 @@ func (l *Lifecycle) verify(ctx context.Context) {
 	}
 }
 
-// resume goes on from the latest time that a journal of this boot knows.
-func (l *Lifecycle) resume(all []laneJournal) {
-	var last journal.Known
-	for _, found := range all {
-		c := found.contents
-		if c == nil || !found.inPlace || c.Known.Boot == 0 || !found.file.SameBoot(*c) {
-			continue
-		}
-		if c.Known.Boot > last.Boot {
-			last = c.Known
-		}
-	}
-	if last.Boot > 0 {
-		l.resumed = l.Clock.Resume(last.Wall, last.Boot)
+// resume goes on from the time that a journal of this boot knows.
+func (l *Lifecycle) resume(file *journal.File, c *journal.Contents) {
+	if c.Known.Boot > 0 && file.SameBoot(*c) {
+		l.resumed = l.Clock.Resume(c.Known.Wall, c.Known.Boot)
 	}
 }

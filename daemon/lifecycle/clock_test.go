@@ -21,7 +21,7 @@ import (
 func (h *hands) others(l *lifecycle.Lifecycle, ahead ...time.Duration) (members []coord.Member) {
 	for i, d := range ahead {
 		at := l.Layout.TickAt(h.Now().Wall - int64(h.ahead) + int64(d))
-		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at + 1, Ceiling: at + l.Holders[0].Window()})
+		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at + 1, Ceiling: at + l.Holder.Window()})
 	}
 	return members
 }
@@ -252,8 +252,8 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			clock := &hands{}
 			path := filepath.Join(t.TempDir(), "state")
 			dir := must.Get(journal.OpenDir(path, one))(t)
-			first, _, _ := lanes(t, clock, &office{})
-			f := must.Get(dir.Lane(0))(t)
+			first, _ := single(t, clock, &office{})
+			f := dir.File
 			held := clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
 			if tt.sure {
 				held.Confirm(held.Shown())
@@ -264,7 +264,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			}, nowhere{})
 			if err := k.Inherit(journal.Contents{
 				Cluster: "the cluster", Coord: "there", Layout: k.LayoutText(),
-				Lanes: []journal.Entry{{Worker: 7, Opening: "opening", Claim: "claim", Mark: 1}},
+				Entries: []journal.Entry{{Worker: 7, Opening: "opening", Claim: "claim", Mark: 1}},
 			}); err != nil {
 				t.Fatal(err)
 			}
@@ -278,10 +278,10 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			dir = must.Get(journal.OpenDir(path, tt.host))(t)
 			t.Cleanup(func() { dir.Close() })
 			o := &office{hidden: 1}
-			l, _, _ := lanes(t, clock, o)
+			l, _ := single(t, clock, o)
 			o.members = func() []coord.Member { return clock.others(l, 0) }
 			l.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
-			must.Get(l.Inherit(dir))(t)
+			l.Inherit(dir)
 			if got := time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead; got != tt.want {
 				t.Errorf("known time is ahead by %v, want %v", got, tt.want)
 			}
@@ -326,7 +326,7 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 	} {
 		clock := &hands{}
 		l, o := joined(t, clock)
-		now, window := clock.Now().Wall, l.Holders[0].Window()
+		now, window := clock.Now().Wall, l.Holder.Window()
 		at := l.Layout.TickAt(now + int64(tt.floor))
 		o.members = func() (all []coord.Member) {
 			for i := range 3 {

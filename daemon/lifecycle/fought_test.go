@@ -138,8 +138,8 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Belief.Trust = trust
 		clock.each = func() {
-			if o.hidden > 0 && !errors.Is(l.Holders[0].Condition(), errBusy) {
-				t.Errorf("condition: %v", l.Holders[0].Condition())
+			if o.hidden > 0 && !errors.Is(l.Holder.Condition(), errBusy) {
+				t.Errorf("condition: %v", l.Holder.Condition())
 			}
 		}
 		must.Get(l.Join(t.Context(), nil))(t)

@@ -18,7 +18,7 @@ import (
 
 // While nobody asks for IDs the clock is looked at rarely, unless the machine shows when it is
 // copied.
-func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
+func TestWatchLooksRarelyWhileTheDaemonIsIdle(t *testing.T) {
 	for name, c := range map[string]struct {
 		idle, asked bool
 		machine     generator.Generation
@@ -38,10 +38,10 @@ func TestWatchLooksRarelyWhileAllLanesAreIdle(t *testing.T) {
 			Clock: clock, Journal: nowhere{}, Log: hclog.NewNullLogger(),
 		}, nowhere{})
 		now := l.Layout.TickAt(clock.Now().Wall)
-		kept := journal.Contents{Cluster: "the cluster", Coord: "there", Layout: holder.LayoutText(), Lanes: []journal.Entry{{Worker: 1, Opening: "o", Mark: now - 10}}}
+		kept := journal.Contents{Cluster: "the cluster", Coord: "there", Layout: holder.LayoutText(), Entries: []journal.Entry{{Worker: 1, Opening: "o", Mark: now - 10}}}
 		must.Do(t, holder.Inherit(kept))
 		must.Do(t, grant.TakeOver(holder, grant.Handed{Worker: 1, Opening: "o", Last: now - 11, Granted: now + 60_000}))
-		l.Holders, l.Machine, l.Idle = []*grant.Holder{holder}, c.machine, func() { called.Add(1) }
+		l.Holder, l.Machine, l.Idle = holder, c.machine, func() { called.Add(1) }
 		if c.idle {
 			clock.mono += 10 * time.Second
 		}

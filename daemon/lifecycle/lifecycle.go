@@ -41,13 +41,9 @@ const (
 
 // Lifecycle is one daemon's.
 type Lifecycle struct {
-	// Holders are those of the daemon's lanes, in the order of their numbers; at least one.
-	Holders []*grant.Holder
-	// Together runs what is given to it side by side and returns when all of it has; nil: each in a
-	// goroutine.
-	Together func(all ...func())
-	Layout   *generator.Layout
-	Clock    *clockguard.Known
+	Holder *grant.Holder
+	Layout *generator.Layout
+	Clock  *clockguard.Known
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
@@ -105,7 +101,7 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
 // confirmed. While the coordinator does not answer nothing is issued, but from what was handed over.
 // It waits for a cluster to be made; one that this daemon does not fit into is an error.
-func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordinator, error) {
+func (l *Lifecycle) Join(ctx context.Context, inherited *journal.Contents) (coord.Coordinator, error) {
 	retry := firstJoinRetry
 	var coordinator coord.Coordinator
 	var said string
@@ -123,12 +119,10 @@ func (l *Lifecycle) Join(ctx context.Context, inherited Inherited) (coord.Coordi
 		case ctx.Err() != nil:
 			return coordinator, nil
 		}
-		for _, k := range l.Holders {
-			k.NotJoined(err)
-		}
+		l.Holder.NotJoined(err)
 		if text := err.Error(); text != said {
 			line := []any{"error", err}
-			if c, ok := l.Holders[0].Condition().(*condition.Condition); ok {
+			if c, ok := l.Holder.Condition().(*condition.Condition); ok {
 				line = []any{"code", c.Code, "error", err, "do", c.Do()}
 			}
 			l.Log.Warn("waiting for the coordinator: cannot join the cluster", line...)
@@ -155,9 +149,9 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		*coordinator = c
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
-		Text:    l.Holders[0].LayoutText(),
+		Text:    l.Holder.LayoutText(),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
-		Window:  l.Holders[0].Window(),
+		Window:  l.Holder.Window(),
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),
 	})
 	if err != nil {
@@ -166,35 +160,19 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 	if l.Joined != nil {
 		l.Joined(cluster)
 	}
-	for _, k := range l.Holders {
-		k.Attach(*coordinator, cluster)
-	}
+	l.Holder.Attach(*coordinator, cluster)
 	l.Log.Info("joined the cluster", "coordinator", l.Coord, "cluster", cluster.UUID)
 	return nil
 }
 
-// Hold has one lane's holder hold a worker ID until ctx ends. An error ends the daemon.
-func (l *Lifecycle) Hold(ctx context.Context, lane int) error {
-	err := l.Holders[lane].Hold(ctx)
-	if errors.Is(err, coord.ErrOtherCluster) {
-		// The one that has found out is not the only one whose worker ID may be another's by now.
-		for _, k := range l.Holders {
-			k.Revoke()
-		}
+// TakeOver goes on where another process of this host has stopped, if what was inherited is of the
+// lane. It is called between Inherit and Join, by whoever has the state directory by then.
+func (l *Lifecycle) TakeOver(inherited *journal.Contents, handed grant.Handed) {
+	if inherited == nil || handed.Worker == coord.AnyWorker {
+		return
 	}
-	return err
-}
-
-// TakeOver goes on where another process of this host has stopped, by lane, where what was
-// inherited is of the lane. It is called between Inherit and Join, by whoever has the state directory by then.
-func (l *Lifecycle) TakeOver(inherited Inherited, handed []grant.Handed) {
-	for i, c := range inherited {
-		if c == nil || i >= len(handed) {
-			continue
-		}
-		if err := grant.TakeOver(l.Holders[i], handed[i]); err != nil {
-			l.logOf(i).Warn("the lane that was handed over does not go on at once", "reason", err)
-		}
+	if err := grant.TakeOver(l.Holder, handed); err != nil {
+		l.Log.Warn("the lane that was handed over does not go on at once", "reason", err)
 	}
 }
 
@@ -213,42 +191,18 @@ type Issuer interface {
 	Changed()
 }
 
-// together runs all of it side by side.
-func (l *Lifecycle) together(all ...func()) {
-	switch {
-	case len(all) == 1:
-		all[0]()
-	case l.Together != nil:
-		l.Together(all...)
-	default:
-		var group sync.WaitGroup
-		for _, f := range all {
-			group.Go(f)
-		}
-		group.Wait()
-	}
-}
-
-// Leave gives the worker IDs back and ends the session, if a coordinator was opened. Requests, and
-// all else that was begun, have ended before. In a copy of the machine it leaves worker IDs,
-// journals and session as they are: they are the original's.
+// Leave gives the worker ID back and ends the session, if a coordinator was opened. Requests, and
+// all else that was begun, have ended before. In a copy of the machine it leaves worker ID,
+// journal and session as they are: they are the original's.
 func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
-	all := make([]func(), len(l.Holders))
-	for i, k := range l.Holders {
-		all[i] = func() {
-			if err := k.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
-				// The record then stays where it is: the next start has to wait, or takes another
-				// worker ID.
-				l.logOf(i).Warn("the worker ID was not released", "error", err)
-			}
-		}
+	if err := l.Holder.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
+		l.Log.Warn("the worker ID was not released", "error", err)
 	}
-	l.together(all...)
 	end, how := coord.Coordinator.Close, "stopped"
 	if l.Machine.Changed() {
-		end, how = coord.Coordinator.Detach, "left worker IDs, journals and session to the original"
+		end, how = coord.Coordinator.Detach, "left worker ID, journal and session to the original"
 	}
 	if coordinator != nil {
 		if err := end(coordinator); err != nil {

@@ -97,7 +97,7 @@ func newLifecycle(t *testing.T, clock *hands, open func(context.Context) (coord.
 		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
 	}, nowhere{})
 	cluster := new(string)
-	return &lifecycle.Lifecycle{Holders: []*grant.Holder{holder}, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
+	return &lifecycle.Lifecycle{Holder: holder, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
 }
 
 var errBusy = errors.New("busy")

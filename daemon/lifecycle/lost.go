@@ -15,7 +15,7 @@ const lostLook = time.Second
 // still running went on by at most a step. A change that is further ahead than a window comes from
 // a clock that was wrong.
 func (l *Lifecycle) outwait(ctx context.Context) error {
-	timing, tick := l.Holders[0].Timing, l.Layout.TickLength()
+	timing, tick := l.Holder.Timing, l.Layout.TickLength()
 	past := max(timing.Step, 2*tick) + tick
 	ahead := func() time.Duration { return l.lost.Sub(time.Unix(0, l.Clock.Now().Wall)) }
 	if a := ahead(); !l.Alone || l.lost.IsZero() || l.Belief.Trust || a <= -past || a > timing.Window {

@@ -20,7 +20,7 @@ const (
 // of the time until then is over, that it has stopped, and that it goes on.
 type supply struct {
 	lifecycle *Lifecycle
-	served    bool                    // a lane could issue since the start
+	served    bool                    // the lane could issue since the start
 	said      map[condition.Code]bool // since all was well last
 	warned    clockguard.Reading      // when it was first said that issuing will stop
 	ends      time.Time               // when that will be, as said last; zero: not said
@@ -35,11 +35,12 @@ type supply struct {
 
 func newSupply(l *Lifecycle) *supply { return &supply{lifecycle: l, said: map[condition.Code]bool{}} }
 
-// look compares the lanes with what was said last.
+// look compares the lane with what was said last.
 func (s *supply) look() {
 	now := s.lifecycle.Clock.Now()
 	s.lookAtClock(now)
-	c, failed := s.best()
+	c, _ := s.lifecycle.Holder.Condition().(*condition.Condition)
+	failed := c != nil && !errors.Is(c, condition.ErrLate)
 	if at := s.lifecycle.followed.Load(); c != nil && at != 0 && now.Mono.Sub(clockguard.Mono(at)) < briefly {
 		return // known time has just stepped beyond the grant, and the next one is under way
 	}
@@ -64,21 +65,6 @@ func (s *supply) look() {
 		}
 		s.warn(now, c)
 	}
-}
-
-// best is the condition of the lane that issues for longest, or that stopped last; nil if one has
-// none. It reports whether a failure is the reason.
-func (s *supply) best() (best *condition.Condition, failed bool) {
-	for _, k := range s.lifecycle.Holders {
-		c, ok := k.Condition().(*condition.Condition)
-		if !ok {
-			return nil, false
-		}
-		if best == nil || !c.Stopped && (best.Stopped || c.Ends.After(best.Ends)) || c.Stopped && best.Stopped && c.Since.After(best.Since) {
-			best = c
-		}
-	}
-	return best, !errors.Is(best, condition.ErrLate)
 }
 
 func (s *supply) once(code condition.Code, say func()) {
@@ -146,15 +132,9 @@ func (s *supply) over(now clockguard.Reading) {
 	s.ends, s.stopped, s.half = time.Time{}, time.Time{}, false
 }
 
-// lookAtClock says that the clock is behind what all lanes have issued, and when it is not any
-// more.
+// lookAtClock says that the clock is behind what was issued, and when it is not any more.
 func (s *supply) lookAtClock(now clockguard.Reading) {
-	until := s.lifecycle.Layout.StartOf(s.lifecycle.Holders[0].Holding().Issued)
-	for _, k := range s.lifecycle.Holders[1:] {
-		if last := s.lifecycle.Layout.StartOf(k.Holding().Issued); last.Before(until) {
-			until = last
-		}
-	}
+	until := s.lifecycle.Layout.StartOf(s.lifecycle.Holder.Holding().Issued)
 	by := time.Duration(until.UnixNano() - now.Wall)
 	switch {
 	case !s.behind && by > WatchEvery && s.lines.may(now.Mono):

@@ -97,7 +97,7 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 		Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: window, Publish: window / 2, Step: time.Second},
 		Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
 	}, o.issuer)
-	l.Holders, o.lifecycle, o.began = []*grant.Holder{o.holder}, l, time.Unix(0, o.Now().Wall)
+	l.Holder, o.lifecycle, o.began = o.holder, l, time.Unix(0, o.Now().Wall)
 	o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"})
 	must.Do(t, o.holder.Acquire(t.Context(), false))
 	return o

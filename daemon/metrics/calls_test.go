@@ -10,7 +10,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
@@ -123,12 +122,12 @@ func TestFlushesAreTimedAndFailuresCounted(t *testing.T) {
 
 func TestIDsAreShownByLaneAndByForm(t *testing.T) {
 	w := newFixture(t)
-	w.counts.IDs(tally.Issue{Lane: 3, Form: tally.Integer}).Add(7)
-	w.counts.IDs(tally.Issue{Lane: 3, Form: "uuid"}).Add(2)
-	w.counts.IDs(tally.Issue{Lane: 4, Form: "uuid"}).Add(1)
+	w.counts.IDs(tally.Integer).Add(7)
+	w.counts.IDs("uuid").Add(2)
+	w.counts.IDs("uuid").Add(1)
 	got := w.scrape(t)
 	for name, want := range map[string]string{
-		`total{lane="0"}`: "0", `total{lane="3"}`: "9", `total{lane="4"}`: "1", `by_form_total{form="integer"}`: "7", `by_form_total{form="uuid"}`: "3",
+		`total`: "10", `by_form_total{form="integer"}`: "7", `by_form_total{form="uuid"}`: "3",
 	} {
 		if n := got["flakeward_ids_issued_"+name]; n != want {
 			t.Errorf("%s is %q, want %s", name, n, want)
@@ -150,15 +149,13 @@ func TestUsersAreShownByUIDOrAddress(t *testing.T) {
 	}
 }
 
-func TestTheHighestTickOfAllLanesIsShown(t *testing.T) {
+func TestTheHighestTickIsShown(t *testing.T) {
 	w := newFixture(t)
 	const name = "flakeward_issued_timestamp_seconds"
 	if v, ok := w.scrape(t)[name]; ok {
 		t.Errorf("nothing was issued, and the time is %s", v)
 	}
-	w.figures.Lanes = []metrics.Lane{{Number: 0}, {Number: 1}, {Number: 2}}
-	w.figures.Lanes[1].Holding.Issued = w.figures.Layout.TickAt(1.8e18)
-	w.figures.Lanes[2].Holding.Issued = w.figures.Layout.TickAt(1.7e18)
+	w.figures.Holding.Issued = w.figures.Layout.TickAt(1.8e18)
 	if v := w.scrape(t)[name]; v != "1.8e+09" {
 		t.Errorf("the time is %s", v)
 	}

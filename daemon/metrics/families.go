@@ -42,26 +42,14 @@ var families = []family{
 		func(s *scrape, put put) {
 			put(1, s.Cluster.ID, strconv.FormatUint(s.Cluster.Datacenter, 10), s.Layout.String(), s.Cluster.UniqueWithin)
 		}},
-	value("lanes", gauge, "Lanes of the daemon.", func(s *scrape) float64 { return float64(len(s.Lanes)) }),
-	value("lanes_ready", gauge, "Lanes that can issue; 0: the daemon can issue no ID.", func(s *scrape) float64 { return float64(s.Serving) }),
-	value("lanes_idle", gauge, "Lanes that nobody asks for IDs.", func(s *scrape) float64 {
-		idle := 0
-		for _, l := range s.Lanes {
-			if l.Holding.Idle {
-				idle++
-			}
-		}
-		return float64(idle)
-	}),
-	{"lanes_in_condition", gauge, []string{"code"}, "Lanes that a condition keeps from a longer grant, by its code.",
+	value("ready", gauge, "1 if IDs can be issued.", func(s *scrape) float64 { return truth(s.Serves) }),
+	value("idle", gauge, "1 if nobody asks for IDs.", func(s *scrape) float64 { return truth(s.Holding.Idle) }),
+	{"in_condition", gauge, []string{"code"}, "1 for the condition that keeps the grant from growing.",
 		func(s *scrape, put put) {
-			in := make(map[condition.Code]int)
-			for _, l := range s.Lanes {
-				in[l.code()]++
-			}
+			in := condition.CodeOf(s.Condition)
 			for _, e := range condition.Table {
 				if e.Code.Lasts() {
-					put(float64(in[e.Code]), string(e.Code))
+					put(truth(e.Code == in), string(e.Code))
 				}
 			}
 		}},
@@ -73,19 +61,16 @@ var families = []family{
 				}
 			}
 		}},
-	lane("lane_worker_id", "Worker ID that the lane issues from; -1: none.", func(_ *scrape, l *Lane) (float64, bool) { return float64(l.Holding.Worker), true }),
-	tick("lane_journal_mark_timestamp_seconds", "Time of the mark on disk: the lane issues up to it.", func(l *Lane) generator.Tick { return l.Holding.Mark }),
-	tick("lane_ceiling_timestamp_seconds", "Time up to which the lane was granted ticks.", func(l *Lane) generator.Tick { return l.Holding.Granted }),
-	lane("lane_published_timestamp_seconds", "Time of the coordinator's last grant.", func(_ *scrape, l *Lane) (float64, bool) {
-		return unix(l.Holding.Published), l.Holding.Published > 0
-	}),
-	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed.", func(s *scrape) float64 {
-		held := 0
-		for _, l := range s.Lanes {
-			held += l.Holding.Claims
-		}
-		return float64(held)
-	}),
+	value("worker_id", gauge, "Worker ID that is issued from; -1: none.", func(s *scrape) float64 { return float64(s.Holding.Worker) }),
+	tick("journal_mark_timestamp_seconds", "Time of the mark on disk: IDs are issued up to it.", func(s *scrape) generator.Tick { return s.Holding.Mark }),
+	tick("ceiling_timestamp_seconds", "Time up to which ticks were granted.", func(s *scrape) generator.Tick { return s.Holding.Granted }),
+	{"published_timestamp_seconds", gauge, nil, "Time of the coordinator's last grant.",
+		func(s *scrape, put put) {
+			if s.Holding.Published > 0 {
+				put(unix(s.Holding.Published))
+			}
+		}},
+	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed.", func(s *scrape) float64 { return float64(s.Holding.Claims) }),
 	value("worker_ids", gauge, "Worker IDs that the layout has.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
 	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
 	value("window_seconds", gauge, "How far ahead of the clock a grant reaches: the cluster's window.", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
@@ -114,39 +99,23 @@ var families = []family{
 			}
 		}},
 
-	{"ids_issued_total", counter, []string{"lane"}, "IDs that were issued.",
-		func(s *scrape, put put) {
-			of := make(map[uint32]uint64)
-			for _, l := range s.Lanes { // a rate begins with a 0
-				of[uint32(l.Number)] = 0
-			}
-			for issue, n := range s.counted.IDs {
-				of[issue.Lane] += n
-			}
-			for lane, n := range of {
-				put(float64(n), strconv.Itoa(int(lane)))
-			}
-		}},
+	value("ids_issued_total", counter, "IDs that were issued.", func(s *scrape) float64 {
+		total := uint64(0)
+		for _, n := range s.counted.IDs {
+			total += n
+		}
+		return float64(total)
+	}),
 	{"ids_issued_by_form_total", counter, []string{"form"}, "The same IDs by how they were written.",
 		func(s *scrape, put put) {
-			of := map[string]uint64{tally.Integer: 0}
-			for issue, n := range s.counted.IDs {
-				of[issue.Form] += n
+			if _, ok := s.counted.IDs[tally.Integer]; !ok { // a rate begins with a 0
+				put(0, tally.Integer)
 			}
-			for form, n := range of {
+			for form, n := range s.counted.IDs {
 				put(float64(n), form)
 			}
 		}},
-	{"issued_timestamp_seconds", gauge, nil, "Time of the highest tick that was issued.",
-		func(s *scrape, put put) {
-			highest := generator.Tick(0)
-			for _, l := range s.Lanes {
-				highest = max(highest, l.Holding.Issued)
-			}
-			if highest > 0 {
-				put(unix(s.Layout.UnixNanos(highest)))
-			}
-		}},
+	tick("issued_timestamp_seconds", "Time of the highest tick that was issued.", func(s *scrape) generator.Tick { return s.Holding.Issued }),
 	value("ids_burnt_total", counter, "IDs taken for requests that were given up.", func(s *scrape) float64 { return float64(s.Server.Burnt) }),
 	{"requests_total", counter, []string{"dialect", "command", "code"}, "Requests, by their outcome.",
 		func(s *scrape, put put) {
@@ -195,23 +164,13 @@ func value(name string, kind prometheus.ValueType, help string, of func(*scrape)
 	return family{name, kind, nil, help, func(s *scrape, put put) { put(of(s)) }}
 }
 
-// lane is a family with a metric for each lane that has a value.
-func lane(name, help string, of func(*scrape, *Lane) (float64, bool)) family {
-	return family{name, gauge, []string{"lane"}, help, func(s *scrape, put put) {
-		for i := range s.Lanes {
-			if v, ok := of(s, &s.Lanes[i]); ok {
-				put(v, strconv.Itoa(s.Lanes[i].Number))
-			}
+// tick is a family whose value is the start of a tick; of tick 0 there is none.
+func tick(name, help string, of func(*scrape) generator.Tick) family {
+	return family{name, gauge, nil, help, func(s *scrape, put put) {
+		if t := of(s); t > 0 {
+			put(unix(s.Layout.UnixNanos(t)))
 		}
 	}}
-}
-
-// tick is a family of lanes whose values are the starts of ticks; of tick 0 there is none.
-func tick(name, help string, of func(*Lane) generator.Tick) family {
-	return lane(name, help, func(s *scrape, l *Lane) (float64, bool) {
-		t := of(l)
-		return unix(s.Layout.UnixNanos(t)), t > 0
-	})
 }
 
 // unix makes seconds of nanoseconds, to the millisecond.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/serve"
@@ -13,18 +12,19 @@ import (
 
 // Figures is what a daemon knows of itself at one moment. INFO shows it as well.
 type Figures struct {
-	Now     clockguard.Reading // known time
-	Layout  *generator.Layout
-	Cluster Cluster
-	Lanes   []Lane
-	State   string // one word, for the best of the lanes
-	Serving int    // lanes that can issue
-	Clock   Clock
-	Answers map[clockguard.Answer]uint64
-	Waits   map[string]uint64 // requests that had to wait, by what they waited for first
-	Server  serve.Counters
-	Limits  Limits
-	Timing  Timing
+	Now       clockguard.Reading // known time
+	Layout    *generator.Layout
+	Cluster   Cluster
+	State     string // one word
+	Serves    bool   // IDs can be issued
+	Holding   grant.Holding
+	Condition error // nil: none
+	Clock     Clock
+	Answers   map[clockguard.Answer]uint64
+	Waits     map[string]uint64 // requests that had to wait, by what they waited for first
+	Server    serve.Counters
+	Limits    Limits
+	Timing    Timing
 
 	LogDropped uint64 // lines
 }
@@ -36,15 +36,6 @@ type Cluster struct {
 	UniqueWithin string // cluster, host or state-directory
 	Datacenter   uint64
 	Workers      int // worker IDs that there are
-}
-
-// Lane is one of the daemon's.
-type Lane struct {
-	Number    int
-	State     string // one word
-	Serves    bool
-	Holding   grant.Holding
-	Condition error // nil: none
 }
 
 // Clock is how known time stands.
@@ -74,6 +65,3 @@ type Timing struct {
 	JournalStep time.Duration // --journal-step
 	MaxBlock    time.Duration // --max-block
 }
-
-// code returns the code of a lane's condition; empty: it has none, or one without a code.
-func (l Lane) code() condition.Code { return condition.CodeOf(l.Condition) }

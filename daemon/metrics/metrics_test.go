@@ -38,7 +38,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	w := &fixture{events: condition.NewCounts()}
-	w.figures = metrics.Figures{Layout: layout, Lanes: make([]metrics.Lane, 1)}
+	w.figures = metrics.Figures{Layout: layout}
 	w.metrics = metrics.New(metrics.Sources{
 		Version: "1.2.3", Figures: func() metrics.Figures { return w.figures }, Counts: &w.counts, Events: w.events, Clock: clockguard.System{},
 	})
@@ -72,7 +72,7 @@ func (r refusing) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wai
 // How each code comes to its metric.
 var (
 	lane = func(w *fixture, c condition.Code) {
-		w.figures.Lanes[0].Condition = fmt.Errorf("lane 0: %w", &condition.Condition{Code: c, Err: errors.New("x")})
+		w.figures.Condition = fmt.Errorf("this one: %w", &condition.Condition{Code: c, Err: errors.New("x")})
 	}
 	event   = func(w *fixture, c condition.Code) { w.events.Happened(c) }
 	refusal = func(err error) func(*fixture, condition.Code) {
@@ -117,7 +117,7 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 		ways[c] = struct {
 			do     func(*fixture, condition.Code)
 			metric string
-		}{lane, `flakeward_lanes_in_condition{code="%s"}`}
+		}{lane, `flakeward_in_condition{code="%s"}`}
 	}
 	for _, c := range []condition.Code{
 		condition.HalfOver, condition.Issuing, condition.Recovered, condition.ClockHeld, condition.ClockFollowed, condition.ClockBack,

@@ -4,7 +4,6 @@
 {
   const every = 1000, patience = 2000; // ms between two requests, and for an answer
   const cells = 180, cellMillis = 5000; // 15 minutes
-  const mostEntries = 40, sameFor = 10_000, mostMembers = 100, mostLines = 8;
 
   // --- Elements ---
 
@@ -74,7 +73,7 @@
   // --- What is known ---
 
   let layout = null; // of /v1/layout: fields, and the tick in milliseconds
-  let status = null; // of /v1/status, with lanes and trusted time
+  let status = null; // of /v1/status, with the lane and trusted time
   let cluster = null; // of /v1/cluster: the last list, and when there was an answer
   let heard = 0, lost = 0; // performance.now() of the daemon's last answer, and of the first failure since
   let away = null; // since when, in trusted time, and why the coordinator does not answer
@@ -93,17 +92,13 @@
     return body;
   };
 
-  const readLanes = sections => {
-    const of = sections.Worker;
-    return Array.from({length: of.lanes}, (_, number) => {
-      const prefix = number === 0 ? '' : `lane${number}_`, field = name => of[prefix + name];
-      const away = name => field(name) > 0 ? (field(name) - field('now')) * layout.tick : null;
-      return {
-        number, state: number === 0 && of.lanes === 1 ? of.state : field('state'), worker: field('worker_id'), claim: String(field('claim')), idle: field('idle'),
-        floor: away('floor'), issued: away('issued'), mark: away('journal_mark'), ceiling: away('ceiling'), now: layout.begins + field('now') * layout.tick,
-        code: field('condition_code'), text: field('condition'), what: field('condition_do'), ends: Date.parse(field('condition_ends')),
-      };
-    });
+  const readLane = sections => {
+    const of = sections.Worker, away = name => of[name] > 0 ? (of[name] - of.now) * layout.tick : null;
+    return {
+      state: of.state, worker: of.worker_id, claim: String(of.claim), idle: of.idle,
+      floor: away('floor'), issued: away('issued'), mark: away('journal_mark'), ceiling: away('ceiling'), now: layout.begins + of.now * layout.tick,
+      code: of.condition_code, text: of.condition, what: of.condition_do, ends: Date.parse(of.condition_ends),
+    };
   };
 
   const askStatus = async () => {
@@ -117,8 +112,8 @@
         location.reload(); // the daemon was updated, and its page may be another
         return;
       }
-      const lanes = readLanes(sections);
-      status = {sections, lanes, now: lanes[0].now, version: sections.Server.flakeward_version, incarnation: sections.Server.incarnation};
+      const lane = readLane(sections);
+      status = {sections, lane, now: lane.now, version: sections.Server.flakeward_version, incarnation: sections.Server.incarnation};
       heard = performance.now();
       lost = 0;
       count(status);
@@ -218,13 +213,10 @@
     }
     if (is.Clock.clock_state !== was.Clock.clock_state) note('clock-' + is.Clock.clock_state, 'the clock is ' + clockWords[is.Clock.clock_state], is.Clock.clock_condition_do);
     for (const [field, [code, text]] of Object.entries(answers)) if (is.Guard[field] > was.Guard[field]) note(code, text);
-    now.lanes.forEach((l, i) => {
-      const old = before.lanes[i];
-      if (!old) return;
-      if (l.worker >= 0 && old.worker >= 0 && l.worker !== old.worker) note('re-lease', `lane ${l.number} went from worker ID ${old.worker} to ${l.worker}`);
-      if (l.code && l.code !== old.code) note(l.code, l.text, l.what);
-      if (!l.code && old.code) note(old.code, 'this is over');
-    });
+    const l = now.lane, old = before.lane;
+    if (l.worker >= 0 && old.worker >= 0 && l.worker !== old.worker) note('re-lease', `went from worker ID ${old.worker} to ${l.worker}`);
+    if (l.code && l.code !== old.code) note(l.code, l.text, l.what);
+    if (!l.code && old.code) note(old.code, 'this is over');
   };
 
   // --- The state ---
@@ -236,16 +228,14 @@
   const headline = () => {
     if (status === null) return lost ? ['bad', 'The daemon does not answer'] : ['none', 'Asking the daemon'];
     if (lost !== 0) return ['bad', 'The daemon does not answer'];
-    const {sections, lanes, now} = status, state = sections.Worker.state, serving = lanes.filter(serves), clock = sections.Clock.clock_state;
+    const {sections, lane, now} = status, state = lane.state, clock = sections.Clock.clock_state;
     if (state === 'starting') return ['bad', 'Cannot issue IDs yet: the daemon is starting'];
     if (state === 'unavailable') return ['bad', 'Cannot issue IDs: no worker ID'];
-    if (serving.length === 0) return ['bad', 'Cannot issue IDs: the grant or the mark on the disk has ended, or the clock is behind'];
-    const ends = Math.max(...serving.map(l => Number.isNaN(l.ends) ? Infinity : l.ends));
-    if (ends < Infinity) return ['warn', `Issuing IDs, for ${remaining(ends - now)}`];
-    if (serving.length < lanes.length) return ['warn', `Issuing IDs, from ${serving.length} of ${lanes.length} lanes`];
+    if (!serves(lane)) return ['bad', 'Cannot issue IDs: the grant or the mark on the disk has ended, or the clock is behind'];
+    if (!Number.isNaN(lane.ends)) return ['warn', `Issuing IDs, for ${remaining(lane.ends - now)}`];
     if (clock === 'held') return ['warn', 'Issuing IDs; the clock is held'];
     if (state === 'clock-behind') return ['warn', 'Issuing IDs; the clock is behind the last one'];
-    const kind = away !== null || lanes.some(l => l.code) ? 'warn' : 'good';
+    const kind = away !== null || lane.code ? 'warn' : 'good';
     if (idle()) return [kind, 'Idle: no requests'];
     return [kind, 'Issuing IDs'];
   };
@@ -260,7 +250,7 @@
     if (status === null) return [];
     if (lost !== 0) return [{code: 'no-answer', where: '', text: `since ${span(performance.now() - lost)}; what is below is as of its last answer`, what: 'see whether it runs: systemctl status flakeward, and its log'}];
     const clock = status.sections.Clock;
-    const list = status.lanes.filter(l => l.code).map(l => ({code: l.code, where: status.lanes.length > 1 ? `lane ${l.number}` : '', text: l.text, what: l.what}));
+    const {code, text, what} = status.lane, list = code ? [{code, where: '', text, what}] : [];
     if (clock.clock_condition_code && !list.some(c => c.code === clock.clock_condition_code)) {
       list.push({code: clock.clock_condition_code, where: 'clock', what: clock.clock_condition_do,
         text: `it is ${span(clock.clock_ahead_ms)} ahead since ${dated(clock.clock_held_since)}${clock.clock_condition ? ': ' + clock.clock_condition : ''}`});
@@ -307,12 +297,12 @@
   const axis = [[-3.6e6, '−1 h', ''], [-6e4, '−1 min', 'roomy'], [-1e4, '−10 s', 'narrow'], [-1e3, '−1 s', 'roomy'], [0, 'now', ''],
     [1e3, '+1 s', 'roomy'], [1e4, '+10 s', 'narrow'], [6e4, '+1 min', 'roomy'], [3.6e6, '+1 h', '']];
 
-  const line = (l, held, named) => {
+  const line = (l, held) => {
     const sign = (name, ms, words, y) => ms === null ? [] : [
       s('rect', {class: name, x: place(ms) + '%', y: 30, width: 4, height: 26, rx: 2}),
       s('text', {class: name, x: place(ms) + '%', y, 'text-anchor': anchor(place(ms))}, `${words} ${signed(ms)}`)];
     const ready = Math.max(0, Math.min(l.mark ?? 0, l.ceiling ?? 0)), from = place(ready);
-    return h('div', {class: 'line'}, named ? h('p', {class: 'lane'}, `lane ${l.number}, worker ID ${l.worker}`) : null,
+    return h('div', {class: 'line'},
       s('svg', {width: '100%', height: 108},
         s('rect', {class: 'track', x: 0, y: 36, width: '100%', height: 14, rx: 7}),
         s('rect', {class: 'ready', x: '50%', y: 36, width: (from - 50) + '%', height: 14}),
@@ -323,15 +313,14 @@
   };
 
   const showClock = () => {
-    const {lanes, sections} = status, held = sections.Clock.clock_state === 'held' ? sections.Clock.clock_ahead_ms : null;
-    const resting = lanes.some(l => l.idle);
+    const {lane, sections} = status, held = sections.Clock.clock_state === 'held' ? sections.Clock.clock_ahead_ms : null;
     put($('clock'),
-      h('div', {class: 'lines', 'aria-hidden': true}, lanes.slice(0, mostLines).map(l => line(l, held, lanes.length > 1)),
+      h('div', {class: 'lines', 'aria-hidden': true}, line(lane, held),
         s('svg', {class: 'axis', width: '100%', height: 20}, axis.map(([ms, text, where]) => s('text', {x: place(ms) + '%', y: 14, 'text-anchor': anchor(place(ms)), class: where || null}, text)))),
-      table('Lanes as a table', [['Lane'], ['Worker ID'], ['State'], ['Floor', 1], ['Last ID', 1], ['Mark', 1], ['Ceiling', 1]], lanes.map(l => ({list: [
-        String(l.number), l.worker < 0 ? 'none' : String(l.worker), pill(l.idle && serves(l) ? 'idle' : String(l.state), serves(l) ? 'good' : 'bad'),
-        ...[l.floor, l.issued, l.mark, l.ceiling].map(signed)]}))),
-      h('p', {class: 'note'}, resting ? 'Nobody asks for IDs, so the mark is left to end. That is healthy: the next request waits for one write to the disk.'
+      table('As a table', [['Worker ID'], ['State'], ['Floor', 1], ['Last ID', 1], ['Mark', 1], ['Ceiling', 1]], [{list: [
+        lane.worker < 0 ? 'none' : String(lane.worker), pill(lane.idle && serves(lane) ? 'idle' : String(lane.state), serves(lane) ? 'good' : 'bad'),
+        ...[lane.floor, lane.issued, lane.mark, lane.ceiling].map(signed)]}]),
+      h('p', {class: 'note'}, lane.idle ? 'Nobody asks for IDs, so the mark is left to end. That is healthy: the next request waits for one write to the disk.'
         : 'Times are from now. The daemon issues IDs above the floor, up to the mark on the disk and the coordinator’s ceiling.'));
   };
 
@@ -402,9 +391,9 @@
       put($('members'), error || h('p', {class: 'note'}, 'Not asked yet.'));
       return;
     }
-    const all = cluster.list.members, own = new Set(status.lanes.map(l => l.claim));
-    const rows = all.slice(0, mostMembers).map(m => ({own: own.has(String(m.claim)), list: [
-      String(m.worker), own.has(String(m.claim)) ? [m.host, ' ', h('span', {class: 'dim'}, '(here)')] : m.host, pill(memberWords[m.state] || m.state, memberKinds[m.state] || 'bad'),
+    const all = cluster.list.members, own = claim => String(claim) === status.lane.claim;
+    const rows = all.slice(0, mostMembers).map(m => ({own: own(m.claim), list: [
+      String(m.worker), own(m.claim) ? [m.host, ' ', h('span', {class: 'dim'}, '(here)')] : m.host, pill(memberWords[m.state] || m.state, memberKinds[m.state] || 'bad'),
       seconds(m.lag_seconds, -1), seconds(m.ceiling_left_seconds, 1), seconds(m.issued_age_seconds, -1), seconds(m.age_seconds, -1), m.version]}));
     const more = all.length > mostMembers ? ` ${all.length - mostMembers} more: see flakeward status --cluster.` : '';
     const ended = all.some(m => m.state === 'stopped') ? ' A daemon that nobody asks lets its grant end, and extends it with the next request.' : '';

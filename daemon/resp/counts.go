@@ -24,8 +24,8 @@ type counts struct {
 	duration *tally.Histogram
 	names    []string // of the commands
 	batch    tally.Batch
-	ok       []*tally.Pending // by the command's number
-	ids      []*tally.Pending // by lane and form
+	ok       []*tally.Pending           // by the command's number
+	ids      [form.Count]*tally.Pending // by form
 	unserved map[outcome]*tally.Pending
 	burnt    uint64
 	command  int  // that is being run
@@ -92,21 +92,15 @@ func (c *counts) unservedBy(command int, code string, n uint64) {
 }
 
 // issued counts IDs.
-func (c *counts) issued(lane int, f form.Form, n uint64) {
-	at := lane*int(form.Count) + int(f)
-	if at >= len(c.ids) || c.ids[at] == nil {
-		c.meetIDs(at, lane, f)
+func (c *counts) issued(f form.Form, n uint64) {
+	if c.ids[f] == nil {
+		c.meetIDs(f)
 	}
-	c.batch.Add(c.ids[at], n)
+	c.batch.Add(c.ids[f], n)
 }
 
-// meetIDs makes what gathers for a lane and a form.
-func (c *counts) meetIDs(at, lane int, f form.Form) {
-	for at >= len(c.ids) {
-		c.ids = append(c.ids, nil)
-	}
-	c.ids[at] = tally.For(c.table.IDs(tally.Issue{Lane: uint32(lane), Form: f.String()}))
-}
+// meetIDs makes what gathers for a form.
+func (c *counts) meetIDs(f form.Form) { c.ids[f] = tally.For(c.table.IDs(f.String())) }
 
 // took notes when the clock was read for a request.
 func (c *counts) took(w *work) {

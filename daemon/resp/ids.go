@@ -33,6 +33,7 @@ type work struct {
 	taken   []generator.Run
 	at      int // the run, and the ID in it, that is sent next
 	within  int
+	known   bool // whose the connection is
 	issue   issue.Connection
 }
 
@@ -62,8 +63,8 @@ func (w *work) done(nextIsHere bool) {
 // (Write) or IDs to be waited for (Wait).
 func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 	w := &s.work
-	if w.issue.Number != uint32(s.ID) {
-		w.issue.Number, w.issue.User = uint32(s.ID), issue.UserOf(s.Peer)
+	if !w.known {
+		w.known, w.issue.User = true, issue.UserOf(s.Peer)
 	}
 	for w.kind != sending && w.left > 0 {
 		run, wait := h.config.Source.Take(&w.issue, w.tenant, w.left)
@@ -75,7 +76,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 		switch {
 		case run.N > 0:
 			w.left -= run.N
-			h.counts.issued(w.issue.Lane(), w.form, uint64(run.N))
+			h.counts.issued(w.form, uint64(run.N))
 			if s.rounds > 0 && w.form == form.Integer && run.First > largestDouble {
 				s.sayRounds(h.config.Count, h.config.Rounds)
 			}

@@ -26,9 +26,8 @@ type Readiness struct {
 	Conditions []Condition `json:"conditions"`
 }
 
-// Condition is one of a lane's.
+// Condition is what keeps IDs from being issued, or soon will.
 type Condition struct {
-	Lane   int            `json:"lane"`
 	Code   condition.Code `json:"code"`
 	Detail string         `json:"detail"`
 	Do     string         `json:"do"` // what an operator can do
@@ -64,7 +63,7 @@ func (s *Server) readyz(q *request) {
 	if !is.Ready || q.params.Has("verbose") {
 		var lines strings.Builder
 		for _, c := range is.Conditions {
-			fmt.Fprintf(&lines, "lane %d: %s: %s; %s\n", c.Lane, c.Code, oneLine(c.Detail), c.Do)
+			fmt.Fprintf(&lines, "%s: %s; %s\n", c.Code, oneLine(c.Detail), c.Do)
 		}
 		text += lines.String()
 	}

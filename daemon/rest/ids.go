@@ -87,7 +87,7 @@ func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
 		q.client.room = s.appendEach(q.client.room[:0], as, []generator.Run{run}, `{"id":"`, "\"}\n")
 		q.client.replies(cap(q.client.room))
 		if s.config.Count != nil {
-			s.config.Count.Issued(q.client.issue.Lane(), as, uint64(run.N))
+			s.config.Count.Issued(as, uint64(run.N))
 		}
 		sent += run.N
 		if _, err := q.w.Write(q.client.room); err != nil {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/issue"
@@ -88,17 +87,14 @@ func UserOf(r *http.Request) queue.User {
 	return queue.User{UID: queue.Nobody}
 }
 
-// numbers are of connections that have none.
-var numbers atomic.Uint32
-
 // meet makes what is kept of a connection.
 func (s *Server) meet(ctx context.Context, c net.Conn) context.Context {
-	of := &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody}}}
+	of := &client{issue: issue.Connection{User: queue.User{UID: queue.Nobody}}}
 	if known, ok := c.(interface {
 		Client() (id int64, who peercred.Credentials)
 	}); ok {
-		id, who := known.Client()
-		of.who, of.issue.Number, of.issue.User = who, uint32(id), issue.UserOf(who)
+		_, who := known.Client()
+		of.who, of.issue.User = who, issue.UserOf(who)
 	}
 	of.from, _ = c.(conn)
 	return context.WithValue(ctx, clientKey{}, of)
@@ -185,9 +181,9 @@ func boundBody(w http.ResponseWriter, r *http.Request) {
 // asker is a client of its own, for requests that come beside others of their connection.
 func (c *Config) asker(ctx context.Context) *client {
 	if of, ok := ctx.Value(clientKey{}).(*client); ok {
-		return &client{issue: issue.Connection{Number: of.issue.Number, User: of.issue.User}, who: of.who, from: of.from}
+		return &client{issue: issue.Connection{User: of.issue.User}, who: of.who, from: of.from}
 	}
-	return &client{issue: issue.Connection{Number: numbers.Add(1), User: queue.User{UID: queue.Nobody}}}
+	return &client{issue: issue.Connection{User: queue.User{UID: queue.Nobody}}}
 }
 
 // unserved is why the request is not answered, whatever it asks for; nil: it is.

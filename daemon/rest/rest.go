@@ -40,8 +40,8 @@ type Taker interface {
 
 // Counter is told what was done. Its methods may be called from any goroutine.
 type Counter interface {
-	Request(command, code string)              // one request was answered; the code is OK, or that of the refusal
-	Issued(lane int, as form.Form, ids uint64) // IDs that were sent by a stream, in that form
+	Request(command, code string)    // one request was answered; the code is OK, or that of the refusal
+	Issued(as form.Form, ids uint64) // IDs that were sent by a stream, in that form
 }
 
 // What a request is counted by, besides the codes of refusals.

@@ -72,10 +72,10 @@ func (c *counts) Request(_, code string) {
 		c.errors.Add(1)
 	}
 }
-func (c *counts) Waits(int64)                         {}
-func (c *counts) Issued(_ int, _ form.Form, n uint64) { c.issued.Add(int64(n)) }
-func (c *counts) Burnt(n uint64)                      { c.burnt.Add(int64(n)) }
-func (c *counts) Took(time.Duration)                  {}
+func (c *counts) Waits(int64)                  {}
+func (c *counts) Issued(_ form.Form, n uint64) { c.issued.Add(int64(n)) }
+func (c *counts) Burnt(n uint64)               { c.burnt.Add(int64(n)) }
+func (c *counts) Took(time.Duration)           {}
 
 // site is a server under test, on a Unix socket.
 type site struct {

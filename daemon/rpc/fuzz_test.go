@@ -28,10 +28,10 @@ func (s *endless) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, iss
 	s.next += int64(n)
 	return generator.Run{First: s.next - int64(n), N: n}, issue.Wait{}
 }
-func (s *endless) Waits(int64)                         {}
-func (s *endless) Issued(_ int, _ form.Form, n uint64) { s.issued += int64(n) }
-func (s *endless) Burnt(n uint64)                      { s.burnt += int64(n) }
-func (s *endless) Took(time.Duration)                  {}
+func (s *endless) Waits(int64)                  {}
+func (s *endless) Issued(_ form.Form, n uint64) { s.issued += int64(n) }
+func (s *endless) Burnt(n uint64)               { s.burnt += int64(n) }
+func (s *endless) Took(time.Duration)           {}
 
 // A message of each method, in each encoding, is answered, or refused with a code of Connect; IDs
 // are taken only for what is answered, and no more than one request may have.

@@ -30,7 +30,7 @@ type site struct {
 	clock   *clocktest.Manual
 	layout  *generator.Layout
 	lane    *generator.Lane
-	pool    *issue.Pool
+	pool    *issue.Issuer
 	halves  atomic.Int64
 
 	mu            sync.Mutex
@@ -78,10 +78,10 @@ func (s *site) until(is func() bool) {
 }
 
 // The site implements await.Counter.
-func (s *site) Waits(n int64)                       { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
-func (s *site) Issued(_ int, _ form.Form, n uint64) { s.note(func() { s.issued += n }) }
-func (s *site) Burnt(n uint64)                      { s.note(func() { s.burnt += n }) }
-func (s *site) Took(time.Duration)                  {}
+func (s *site) Waits(n int64)                { s.note(func() { s.waits += n; s.waited += max(0, n) }) }
+func (s *site) Issued(_ form.Form, n uint64) { s.note(func() { s.issued += n }) }
+func (s *site) Burnt(n uint64)               { s.note(func() { s.burnt += n }) }
+func (s *site) Took(time.Duration)           {}
 func (s *site) Request(command, code string) {
 	s.note(func() { s.codes[command+" "+code]++ })
 }
@@ -97,7 +97,7 @@ func start(t *testing.T) *site {
 	s.lane.Roll()
 	s.lane.Raise(layout.TickAt(s.clock.Now().Wall + int64(time.Hour)))
 	i.Use(s.lane)
-	s.pool = issue.NewPool(i)
+	s.pool = i
 	taker := await.New(s.pool, s.clock, s)
 	c := rest.Config{
 		Take: taker, Layout: layout, MaxCount: 65536, Clock: s.clock, Count: s, Block: time.Minute,

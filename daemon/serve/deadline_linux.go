@@ -30,7 +30,7 @@ type deadlines struct {
 	sweep   clockguard.Mono // when idle connections are looked for
 }
 
-// dealer is a source whose requests wait in turn: issue.Pool's Deal and Arrived.
+// dealer is a source whose requests wait in turn: issue.Issuer's Deal and Arrived.
 type dealer interface {
 	Deal(named func(*issue.Connection)) (again time.Duration)
 	Arrived(c *issue.Connection)

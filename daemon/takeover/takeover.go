@@ -6,7 +6,7 @@
 //	                          <-  ACCEPT, or REFUSE and why
 //	       (joins the cluster)
 //	READY                     ->
-//	                              (stands still: lanes closed, no write, no call)
+//	                              (stands still: the lane closed, no write, no call)
 //	                          <-  CONNECTIONS, as often as there is need
 //	RECEIVED                  ->
 //	                          <-  COMMIT  what was issued; lock and listener
@@ -81,7 +81,6 @@ type Settings struct {
 	// Cluster is the UUID of the cluster, if that is known. Where it is the same, a coordinator may
 	// be another one: the cluster was moved.
 	Cluster string `json:",omitempty"`
-	Lanes   int
 	Socket  string // its path
 	// Listen is the address on TCP: of the running daemon, which it has, and of the newcomer, which it
 	// cannot open by itself.
@@ -97,8 +96,6 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon's coordinator is %s, and the newcomer's %s", s.Coord, other.Coord)
 	case s.Coord != other.Coord && s.Cluster != other.Cluster:
 		return fmt.Sprintf("the running daemon's coordinator is %s with cluster %s, and the newcomer's %s with cluster %s", s.Coord, s.Cluster, other.Coord, other.Cluster)
-	case s.Lanes != other.Lanes:
-		return fmt.Sprintf("the running daemon has %d lanes, and the newcomer %d", s.Lanes, other.Lanes)
 	case s.Socket != other.Socket:
 		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
 	case other.Listen != "" && s.Listen != other.Listen:
@@ -109,14 +106,14 @@ func (s Settings) differs(other Settings) string {
 
 // Commit is what decides.
 type Commit struct {
-	Lanes       []grant.Handed // by the lane's number
-	Connections int            // how many were handed over
-	Kept        bool           // the service manager has the socket as well, and it stays
-	Stored      bool           `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
-	Listen      bool           `json:",omitempty"` // the listener on TCP comes as well
-	Lock        *os.File       `json:"-"`          // of the state directory
-	Listener    *os.File       `json:"-"`
-	Address     *os.File       `json:"-"` // that listener; nil: there is none
+	Lane        grant.Handed
+	Connections int      // how many were handed over
+	Kept        bool     // the service manager has the socket as well, and it stays
+	Stored      bool     `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Listen      bool     `json:",omitempty"` // the listener on TCP comes as well
+	Lock        *os.File `json:"-"`          // of the state directory
+	Listener    *os.File `json:"-"`
+	Address     *os.File `json:"-"` // that listener; nil: there is none
 }
 
 // RefusedError says that the running daemon goes on.

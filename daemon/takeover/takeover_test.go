@@ -23,7 +23,7 @@ import (
 // A busy machine does not end a conversation here.
 func init() { stillTimeout = time.Minute }
 
-var ours = Settings{Layout: "time=41@1ms", Coord: "dir:", Lanes: 1, Socket: "/s"}
+var ours = Settings{Layout: "time=41@1ms", Coord: "dir:", Socket: "/s"}
 
 func oursNow() Settings { return ours }
 
@@ -127,14 +127,14 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	commit := Commit{Lanes: []grant.Handed{{Worker: 3, Opening: "o", Last: 17}}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
+	commit := Commit{Lane: grant.Handed{Worker: 3, Opening: "o", Last: 17, Granted: 20}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
-	if len(got.Lanes) != 1 || got.Lanes[0] != commit.Lanes[0] || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
+	if got.Lane != commit.Lane || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
 		t.Errorf("handed over: %+v", got)
 	}
 	for i, c := range open {
@@ -193,7 +193,6 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 	for what, change := range map[string]func(*Settings){
 		"layout":      func(s *Settings) { s.Layout = "other" },
 		"coordinator": func(s *Settings) { s.Coord = "other" },
-		"lanes":       func(s *Settings) { s.Lanes++ },
 		"socket":      func(s *Settings) { s.Socket = "other" },
 	} {
 		theirs := ours

@@ -24,12 +24,6 @@ const (
 	Declined = "declined"
 )
 
-// Issue is where IDs came from, and how they were written.
-type Issue struct {
-	Lane uint32
-	Form string // Integer
-}
-
 // Integer is the form of an ID that is a number.
 const Integer = "integer"
 
@@ -38,7 +32,7 @@ const Integer = "integer"
 type Table struct {
 	mu       sync.Mutex
 	requests map[Request]*atomic.Uint64
-	ids      map[Issue]*atomic.Uint64
+	ids      map[string]*atomic.Uint64
 	took     map[string]*Histogram
 
 	// Burnt counts IDs that were taken for requests which were given up, and went to nobody.
@@ -54,11 +48,11 @@ func (t *Table) Requests(r Request) *atomic.Uint64 {
 	return valueOf(&t.requests, r)
 }
 
-// IDs returns the counter of IDs that were issued so.
-func (t *Table) IDs(i Issue) *atomic.Uint64 {
+// IDs returns the counter of IDs that were written in a form, by its name.
+func (t *Table) IDs(form string) *atomic.Uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return valueOf(&t.ids, i)
+	return valueOf(&t.ids, form)
 }
 
 // Durations returns how long requests for IDs took in a dialect.
@@ -84,7 +78,7 @@ func valueOf[K comparable, V any](all *map[K]*V, key K) *V {
 // Snapshot is what a Table has counted.
 type Snapshot struct {
 	Requests  map[Request]uint64
-	IDs       map[Issue]uint64
+	IDs       map[string]uint64
 	Durations map[string]Durations // by dialect
 }
 

@@ -24,7 +24,7 @@ func TestBatchesOfManyAddUp(t *testing.T) {
 			var b tally.Batch
 			ok, bad := tally.For(table.Requests(next)), tally.For(table.Requests(refused))
 			without := tally.For(table.Requests(declined))
-			left, ids := tally.For(table.Requests(gone)), tally.For(table.IDs(tally.Issue{Lane: 2, Form: tally.Integer}))
+			left, ids := tally.For(table.Requests(gone)), tally.For(table.IDs(tally.Integer))
 			for i := range 1000 {
 				b.Add(ok, 1)
 				b.Add(bad, uint64(i%2))
@@ -100,7 +100,7 @@ func TestObservingAllocatesNothing(t *testing.T) {
 	var h tally.Histogram
 	var b tally.Batch
 	var table tally.Table
-	p := tally.For(table.IDs(tally.Issue{}))
+	p := tally.For(table.IDs(""))
 	if n := testing.AllocsPerRun(1000, func() {
 		h.Observe(1, time.Millisecond)
 		b.Add(p, 1)

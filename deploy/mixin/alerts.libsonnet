@@ -19,11 +19,11 @@
       name: 'flakeward-alerts',
       rules: [
         alert(
-          'FlakewardNoLane',
+          'FlakewardNotIssuing',
           'critical',
           '1m',
           '{{ $labels.instance }} cannot issue IDs.',
-          'flakeward_lanes_ready{%s} == 0' % c.selector
+          'flakeward_ready{%s} == 0' % c.selector
         ),
         alert(
           'FlakewardGrantEndsSoon',

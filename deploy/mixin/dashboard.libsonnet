@@ -40,11 +40,11 @@
         target('{{instance}} window', 'flakeward_window_seconds{%(s)s}'),
       ]),
       panel('Since the last publish', 's', 'An idle daemon publishes each sixth of a window.', [
-        target('{{instance}} lane {{lane}}', 'flakeward_clock_timestamp_seconds{%(s)s} - on (job, instance) group_right flakeward_lane_published_timestamp_seconds{%(s)s}'),
+        target('{{instance}}', 'flakeward_clock_timestamp_seconds{%(s)s} - flakeward_published_timestamp_seconds{%(s)s}'),
       ]),
       panel('Lanes', 'none', 'Lanes that can issue, and conditions.', [
-        target('{{instance}} ready', 'flakeward_lanes_ready{%(s)s}'),
-        target('{{instance}} {{code}}', 'flakeward_lanes_in_condition{%(s)s} > 0'),
+        target('{{instance}} ready', 'flakeward_ready{%(s)s}'),
+        target('{{instance}} {{code}}', 'flakeward_in_condition{%(s)s} > 0'),
       ]),
       panel('Journal', 's', 'How long a write takes, the slowest of a hundred.', [target('{{instance}}', 'instance:flakeward_journal_flush_duration_seconds:p99_5m{%(s)s}')]),
       panel('Coordinator, duration', 's', 'The slowest of a hundred calls.', [

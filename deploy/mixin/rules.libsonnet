@@ -8,7 +8,7 @@
       rules: [
         {
           record: 'instance:flakeward_ids_issued:rate5m',
-          expr: 'sum without (lane) (rate(flakeward_ids_issued_total{%s}[5m]))' % selector,
+          expr: 'rate(flakeward_ids_issued_total{%s}[5m])' % selector,
         },
         {
           record: 'instance_code:flakeward_requests:rate5m',
@@ -25,7 +25,7 @@
         {
           // Known time and not Prometheus' time: a daemon goes by that.
           record: 'instance:flakeward_grant_left_seconds:min',
-          expr: 'min without (lane) (flakeward_lane_ceiling_timestamp_seconds{%s}) - flakeward_clock_timestamp_seconds{%s}' % [selector, selector],
+          expr: 'flakeward_ceiling_timestamp_seconds{%s} - flakeward_clock_timestamp_seconds{%s}' % [selector, selector],
         },
         {
           record: 'cluster_id:flakeward_worker_ids_held:ratio',

@@ -111,10 +111,10 @@ func lastEntry(ctx context.Context, h *Host) (journal.Entry, error) {
 	if err != nil {
 		return journal.Entry{}, err
 	}
-	if len(contents.Lanes) == 0 {
+	if len(contents.Entries) == 0 {
 		return journal.Entry{}, fmt.Errorf("the journal of %s names no worker ID", h.Name)
 	}
-	return contents.Lanes[len(contents.Lanes)-1], nil
+	return contents.Entries[len(contents.Entries)-1], nil
 }
 
 // instantOf is when the host's clock, set off as it is, gets to a tick.

@@ -40,7 +40,6 @@ type Options struct {
 	Step     time.Duration // the journal's; default 1s
 	MaxBlock time.Duration // default 2s
 	Daemon   []string      // further flags of the daemons, as in --max-sleep=10ms
-	Lanes    []int         // of each host's daemon, from the first; 1 where nothing is said
 	Env      map[string]string
 	Client   []string // further flags of the recording clients
 

@@ -61,7 +61,7 @@ func (s *suite) describe(r *Run) error {
 		socket := h.socketDir + ":/run/flakeward"
 		client := []string{socket, h.dir + "/client:/out"}
 		daemon := []string{socket}
-		environment := map[string]string{"FLAKEWARD_LANES": strconv.Itoa(r.options.lanes(h.Index))}
+		environment := map[string]string{}
 		if s.coordinator == onDirectory {
 			at := filepath.Join(r.Dir, "coordinator")
 			if r.options.SmallState { // it is the coordinator's disk that can be filled

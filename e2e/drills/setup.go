@@ -50,14 +50,6 @@ func (o Options) environment() map[string]string {
 	}, o.Env)
 }
 
-// lanes is how many the daemon of a host, by number from 0, has.
-func (o Options) lanes(host int) int {
-	if host < len(o.Lanes) {
-		return o.Lanes[host]
-	}
-	return 1
-}
-
 func mergedEnv(all ...map[string]string) map[string]string {
 	merged := map[string]string{}
 	for _, m := range all {

@@ -108,22 +108,16 @@ func (h *Host) dead(ctx context.Context, what string) error {
 	return err
 }
 
-// Journal reads the journal of the host's first lane, whether the daemon runs or not. The error is
-// journal.ErrNone if there is none.
-func (h *Host) Journal(ctx context.Context) (journal.Contents, error) { return h.JournalOf(ctx, 0) }
-
-// JournalOf is Journal of any lane.
-func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error) {
+// Journal reads the journal of the host, whether the daemon runs or not. The error is journal.ErrNone
+// if there is none.
+func (h *Host) Journal(ctx context.Context) (journal.Contents, error) {
 	// The directory itself is the daemon's, with a lock on it: a copy is read.
 	dir, err := os.MkdirTemp("", "flakeward-journal-")
 	if err != nil {
 		return journal.Contents{}, err
 	}
 	defer os.RemoveAll(dir) // it is the system's to clean up
-	name := "journal"
-	if lane > 0 {
-		name += "-" + strconv.Itoa(lane)
-	}
+	const name = "journal"
 	var data []byte
 	if h.stateDir != "" {
 		data, err = os.ReadFile(filepath.Join(h.stateDir, name))
@@ -146,11 +140,7 @@ func (h *Host) JournalOf(ctx context.Context, lane int) (journal.Contents, error
 		return journal.Contents{}, err
 	}
 	defer d.Close()
-	file, err := d.Lane(lane)
-	if err != nil {
-		return journal.Contents{}, err
-	}
-	return file.Read()
+	return d.Read()
 }
 
 // infoTimeout is how long a daemon may take to answer INFO.

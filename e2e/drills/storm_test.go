@@ -21,9 +21,8 @@ func init() {
 		What: "faults of all kinds, some at a time, chosen by a seed: whatever comes together, every host serves again soon after the last one is healed",
 		Options: Options{
 			Limit: 20 * time.Minute,
-			// As many worker IDs as lanes, so that whoever loses one meets the others' claims.
+			// Few worker IDs, so that whoever loses one meets the others' claims.
 			Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01",
-			Lanes:  []int{1, 2}, // whatever befalls a host befalls one with two lanes now and then
 			// What was not synced to the disk is lost when a daemon is killed, and now and then a
 			// number takes long to be taken.
 			Env: map[string]string{fault.Disk: "volatile", fault.HoldTakes: "1000/30ms"},

@@ -152,7 +152,7 @@ func (w watch) show() {
 	}
 }
 
-var published = regexp.MustCompile(`(?m)^flakeward_lane_published_timestamp_seconds\{[^}]*\} (\S+)$`)
+var published = regexp.MustCompile(`(?m)^flakeward_published_timestamp_seconds (\S+)$`)
 
 // published is when the grant was extended last.
 func (w watch) published() time.Time {

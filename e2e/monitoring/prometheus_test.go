@@ -102,7 +102,7 @@ func (p *prometheus) until(expr string) string {
 // and none of those that say that IDs are missing fires.
 func TestPrometheusScrapesADaemon(t *testing.T) {
 	p := startPrometheus(t, strings.TrimPrefix(start(t).URL, "http://"))
-	p.until(`flakeward_lanes_ready == 1`)
+	p.until(`flakeward_ready == 1`)
 	for _, record := range []string{"instance:flakeward_grant_left_seconds:min", "cluster_id:flakeward_worker_ids_held:ratio"} {
 		t.Logf("%s is %s", record, p.until(record))
 	}

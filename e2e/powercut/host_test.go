@@ -381,22 +381,20 @@ func (h *host) journaled() map[int]journal.Entry {
 	if h.alone {
 		return nil
 	}
-	paths, err := filepath.Glob(filepath.Join(h.host.StateDir, "journal*"))
+	paths, err := filepath.Glob(filepath.Join(h.host.StateDir, "journal"))
 	copied := h.TempDir()
 	for _, path := range paths {
 		data, e := os.ReadFile(path)
 		err = errors.Join(err, e, os.WriteFile(filepath.Join(copied, filepath.Base(path)), data, 0o600))
 	}
-	journals, e := journal.Look(copied)
+	c, e := journal.Look(copied)
 	if err = errors.Join(err, e); err != nil {
 		h.Fatal(err)
 	}
 	entries := map[int]journal.Entry{}
-	for _, c := range journals {
-		for _, e := range c.Lanes {
-			if known, ok := entries[e.Worker]; !ok || e.Mark > known.Mark {
-				entries[e.Worker] = e
-			}
+	if c != nil {
+		for _, e := range c.Entries {
+			entries[e.Worker] = e
 		}
 	}
 	return entries

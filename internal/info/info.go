@@ -31,13 +31,10 @@ var texts = []string{"claim", "flakeward_version", "host", "opening", "redis_ver
 // number is what JSON takes for one.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// lanePrefix begins the keys of all lanes but the first.
-var lanePrefix = regexp.MustCompile(`^lane[0-9]+_`)
-
 // Typed is the value as JSON has it: a bool, a json.Number, or a string.
 func (e Entry) Typed() any {
 	switch {
-	case slices.Contains(texts, lanePrefix.ReplaceAllString(e.Key, "")):
+	case slices.Contains(texts, e.Key):
 	case e.Value == "true" || e.Value == "false":
 		return e.Value == "true"
 	case number.MatchString(e.Value):

@@ -17,7 +17,7 @@ var root = filepath.Join("..", "..")
 // TestEachBugFits: a bug whose lines do not stand in the source any more breaks nothing. That it
 // compiles shows when it is tried.
 func TestEachBugFits(t *testing.T) {
-	for pattern, least := range map[string]int{tested: 290, drilled: 7} {
+	for pattern, least := range map[string]int{tested: 280, drilled: 7} {
 		names := map[string]bool{}
 		bugs := must.Get(load(root, pattern, nil))(t)
 		if len(bugs) < least {

@@ -42,7 +42,7 @@ type numbers struct {
 }
 
 // use notes that a lane is put to use.
-func (p *proc) use(by *lanePart, lane *generator.Lane) {
+func (p *proc) use(lane *generator.Lane) {
 	at := place{p.cluster, lane.Worker()}
 	book := p.sim.books[at]
 	if book == nil {
@@ -50,7 +50,7 @@ func (p *proc) use(by *lanePart, lane *generator.Lane) {
 		p.sim.books[at] = book
 	}
 	p.slot.part(p.sim, lane.Worker())
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: by.holder.Holding().Opening}
+	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: p.holder.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to
@@ -93,7 +93,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 		sim.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
 		return
 	}
-	if mark := p.mark(worker); t > mark {
+	if mark := markOf(p.durable, worker); t > mark {
 		sim.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", worker, t, mark)
 		return
 	}
@@ -220,23 +220,19 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 }
 
 // issuedElsewhere is the last tick of a worker ID that was issued in other clusters than the one it
-// is held in now, as far as this start knows: by its own lanes, and by the journals that it found.
-// Of journals that were written elsewhere each mark counts, in this cluster too.
+// is held in now, as far as this start knows: by its own lanes, and by the journal that it found.
+// Of one that was written elsewhere each mark counts, in this cluster too.
 //
-// What journals from elsewhere say is a floor for who opens the worker ID. A lane that goes on from
+// What a journal from elsewhere says is a floor for who opens the worker ID. A lane that goes on from
 // a journal in its place, with floor as its mark, has a grant of its own.
 func (p *proc) issuedElsewhere(at place, floor generator.Tick) generator.Tick {
 	last := markOf(p.foreign, at.worker)
-	for _, found := range p.inherited {
-		if found != nil && found.Cluster == at.cluster && slices.ContainsFunc(found.Lanes, func(e journal.Entry) bool {
-			return e.Worker == at.worker && !e.Left && e.Mark == floor
-		}) {
+	if found := p.inherited; found != nil {
+		switch {
+		case found.Cluster != at.cluster:
+			last = max(last, markOf(found.Entries, at.worker))
+		case slices.ContainsFunc(found.Entries, func(e journal.Entry) bool { return e.Worker == at.worker && !e.Left && e.Mark == floor }):
 			last = -1
-		}
-	}
-	for _, found := range p.inherited {
-		if found != nil && found.Cluster != at.cluster {
-			last = max(last, markOf(found.Lanes, at.worker))
 		}
 	}
 	for _, o := range p.lanes {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -36,15 +38,11 @@ func (sim *Simulation) copies() {
 			sim.hostOf(len(sim.hosts))
 		}
 		of := sim.slots[c.Of]
-		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true}
+		s := &slot{number: len(sim.slots), draws: of.draws, host: sim.hosts[c.Host], hostName: of.hostName, acked: map[place]generator.Tick{}, idle: true, handed: grant.Handed{Worker: coord.AnyWorker}}
 		if !c.Named {
 			s.hostName = fmt.Sprintf("h%d", c.Host)
 		}
 		s.disk = &disk.Disk{Lies: sim.plan.Lying}
-		for range of.others {
-			s.others = append(s.others, &disk.Disk{Lies: sim.plan.Lying})
-		}
-		s.inPlace = make([]bool, len(s.disks()))
 		sim.slots = append(sim.slots, s)
 	}
 }
@@ -57,26 +55,21 @@ func (sim *Simulation) copied(f Fault, from *slot) bool {
 		return false
 	}
 	to.settle()
-	originals, there := from.disks(), false
-	for i, d := range to.disks() {
-		if f.What == onVolume || f.What == asClone {
-			was := originals[i].Where
-			d.Where.Dir, d.Where.Lock, d.Where.Journal = was.Dir, was.Lock, was.Journal
-		}
-		if f.What == asClone && from.host.machine != "" && to.host.machine != "" && f.N%2 == 0 && f.At%2 == 0 {
-			d.Where.Boot = from.host.known().Boot // resumed from a copy of the memory
-		}
-		if f.What == onVolume {
-			d.Where.Dir.Device, d.Where.Lock.Device, d.Where.Journal.Device = 2, 2, 2
-		}
-		if data := sim.taken(originals[i]); data != nil {
-			d.Put(data)
-			there = true
-		}
-	}
-	if !there {
+	data := sim.taken(from.disk)
+	if data == nil {
 		return false
 	}
+	at, was := &to.disk.Where, from.disk.Where
+	if f.What == onVolume || f.What == asClone {
+		at.Dir, at.Lock, at.Journal = was.Dir, was.Lock, was.Journal
+	}
+	if f.What == asClone && from.host.machine != "" && to.host.machine != "" && f.N%2 == 0 && f.At%2 == 0 {
+		at.Boot = from.host.known().Boot // resumed from a copy of the memory
+	}
+	if f.What == onVolume {
+		at.Dir.Device, at.Lock.Device, at.Journal.Device = 2, 2, 2
+	}
+	to.disk.Put(data)
 	to.idle, to.copied = false, true
 	sim.scheduler.At(sim.scheduler.Now(), func() { to.host.do(func() { sim.start(to) }) })
 	sim.counts.Copies++
@@ -125,18 +118,16 @@ const soonEnough = 2 * time.Second
 
 // parting judges how long the first start of a copy takes to have a worker ID, if nothing goes
 // wrong meanwhile.
-func (p *proc) parting(found []*journal.Contents) {
+func (p *proc) parting(found *journal.Contents) {
 	sim, s := p.sim, p.slot
 	if !s.copied || s.starts != 1 {
 		return
 	}
-	for _, c := range found {
-		if c != nil && (c.Cluster != sim.cluster.of(sim.tree.Layout()) || s.wrongly != 0) {
-			return
-		}
-		if c != nil && len(c.Lanes) > 0 {
-			s.before = c.Lanes[len(c.Lanes)-1].Worker
-		}
+	if found != nil && (found.Cluster != sim.cluster.of(sim.tree.Layout()) || s.wrongly != 0) {
+		return
+	}
+	if found != nil && len(found.Entries) > 0 {
+		s.before = found.Entries[len(found.Entries)-1].Worker
 	}
 	faults, read, free := sim.counts.Faults, p.known.Now(), p.free(p.known.Now().Wall)
 	if !sim.calm(s) {
@@ -164,8 +155,8 @@ func (p *proc) parting(found []*journal.Contents) {
 // calm reports whether nothing lies between a daemon and a worker ID.
 func (sim *Simulation) calm(s *slot) bool {
 	x, h := &sim.conditions, s.host.id(sim)
-	broken := s.host.ahead() > clockguard.MaxForward // a start holds such a clock
-	s.all(func(d *disk.Disk) { broken = broken || d.Full || d.Failing || d.Moved > 0 })
+	// A start holds a clock that is too far ahead.
+	broken := s.host.ahead() > clockguard.MaxForward || s.disk.Full || s.disk.Failing || s.disk.Moved > 0
 	return !broken && x.down == 0 && x.lost == 0 && x.late == 0 && x.stale == 0 && x.early == 0 && x.deaf[h] == 0 && x.mute[h] == 0 && x.slowed[s.number] == 0 &&
 		len(sim.damaged) == 0 && s.host.paused == 0 && len(s.armed) == 0 && s.requestFault == nil
 }
@@ -238,11 +229,6 @@ func (p *Plan) whereabouts(r *rand.Rand) (faults []Fault) {
 // befalls the copy.
 func (p *Plan) copy(r *rand.Rand, hosts int, when scheduler.Time) []Fault {
 	of := r.IntN(len(p.Hosts))
-	for d, lanes := range p.Lanes { // which a copy may have fewer of, and then as many again
-		if lanes > 1 && r.IntN(2) == 0 {
-			of = d
-		}
-	}
 	n, number := len(p.Copies), len(p.Hosts)+len(p.Copies)
 	copied := Fault{Kind: Copied, At: when, Daemon: of, N: n, What: pick(r, inDirectory, onVolume, onHost, onHost, asClone, asClone)}
 	c := Copy{Of: of, Host: p.Hosts[of], Named: true}
@@ -275,11 +261,6 @@ func (p *Plan) copy(r *rand.Rand, hosts int, when scheduler.Time) []Fault {
 		near(Fault{Kind: Cut, Daemon: number})
 	case 1:
 		near(Fault{Kind: Outage, Daemon: number})
-	}
-	if p.Lanes[of] > 1 {
-		for range 3 {
-			faults = append(faults, Fault{Kind: Restart, Daemon: number, At: when + upTo(r, 15*time.Second), For: 100 * time.Millisecond})
-		}
 	}
 	for range 1 + r.IntN(3) {
 		f := p.fault(r, pick(r, Kill, PowerCut, Restart, DiskFails, DiskFull, Cut, EndSession, Clear, Step, Pause, Stopped, Drift, OldCopy, Burst, Rebooted, PutAside))

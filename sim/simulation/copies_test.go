@@ -16,7 +16,7 @@ import (
 // own, and a copy of the first.
 func calmWith(seed uint64, where string, faults ...simulation.Fault) simulation.Plan {
 	p := simulation.PlanOf(seed)
-	p.Layout, p.Hosts, p.Lanes, p.Draws = "time=41@1ms,worker=4,sequence=6;epoch=2026-01-01", []int{0, 1, 2}, []int{1 + int(seed%2), 1, 1}, nil
+	p.Layout, p.Hosts, p.Draws = "time=41@1ms,worker=4,sequence=6;epoch=2026-01-01", []int{0, 1, 2}, nil
 	p.Servers = []tree.Kind{tree.Etcd, tree.ZooKeeper}[seed%2]
 	p.Apart, p.Nameless = make([]time.Duration, 4), nil
 	p.Copies = []simulation.Copy{{Of: 0, Host: 0, Named: true}}
@@ -76,7 +76,7 @@ func TestACopyGetsAWorkerIDOfItsOwn(t *testing.T) {
 func TestARebootIsAMoveWithoutAnIdentity(t *testing.T) {
 	for _, nameless := range []bool{false, true} {
 		plan := calmWith(1, "", simulation.Fault{Kind: simulation.Rebooted, At: scheduler.Time(5 * time.Second), For: 100 * time.Millisecond})
-		plan.Faults, plan.Copies, plan.Lanes = plan.Faults[:1], nil, nil
+		plan.Faults, plan.Copies = plan.Faults[:1], nil
 		plan.Nameless = []bool{nameless, false, false}
 		var trace bytes.Buffer
 		if r := simulation.Run(plan, &trace); r.Violation != "" || r.Counts.Faults != 1 {

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -121,7 +120,7 @@ func (sim *Simulation) damageRecord(f Fault, s *slot) bool {
 // endHolders kills the daemons that hold a worker ID.
 func (sim *Simulation) endHolders(worker int) {
 	for _, s := range sim.slots {
-		if s.proc != nil && slices.ContainsFunc(s.proc.holders(), func(h *grant.Holder) bool { return h.Holding().Worker == worker }) {
+		if s.proc != nil && s.proc.holder.Holding().Worker == worker {
 			s.proc.end("killed, so that its record can be made anew", 100*time.Millisecond)
 		}
 	}
@@ -140,7 +139,7 @@ func (sim *Simulation) damageHint(_ Fault, s *slot) bool {
 // workerOf is the worker ID that a daemon holds, or any.
 func (sim *Simulation) workerOf(s *slot) int {
 	if s.proc != nil {
-		if worker := s.proc.any().holder.Holding().Worker; worker >= 0 {
+		if worker := s.proc.holder.Holding().Worker; worker >= 0 {
 			return worker
 		}
 	}
@@ -160,7 +159,7 @@ func (sim *Simulation) damageJournal(s *slot, down time.Duration) bool {
 	left := "damaged"
 	variant := sim.random.IntN(len(spoilers) + 2)
 	s.proc.end("killed", down)
-	s.inPlace[0] = false
+	s.inPlace = false
 	switch {
 	case variant < len(spoilers):
 		s.disk.Put(spoilers[variant](text))
@@ -200,11 +199,11 @@ var spoilers = []func(text []byte) []byte{
 	replaced(`"mark": \d+`, `"until": -1, "mark": 1`),
 	replaced(`\n    \{[^}]*\}`, `$0,$0`),
 	func([]byte) []byte { // what would be too large if this daemon wrote it
-		var lanes strings.Builder
+		var entries strings.Builder
 		for i := range 1000 { // they fit into a slot as long as nothing is indented
-			fmt.Fprintf(&lanes, `,{"worker":%d,"opening":"o"}`, i)
+			fmt.Fprintf(&entries, `,{"worker":%d,"opening":"o"}`, i)
 		}
-		return framed([]byte(`{"lanes":[` + lanes.String()[1:] + "]}\n"))
+		return framed([]byte(`{"entries":[` + entries.String()[1:] + "]}\n"))
 	},
 }
 
@@ -242,7 +241,7 @@ func inSlot(text []byte) []byte { return append(make([]byte, slotBytes), text...
 // framed is such a file, with a first line that is right for the body.
 func framed(body []byte) []byte {
 	summed := append(fmt.Appendf(nil, "number 1 bytes %d\n", len(body)), body...)
-	return inSlot(append(fmt.Appendf(nil, "flakeward journal 2 crc32c %08x ", crc32.Checksum(summed, crc32.MakeTable(crc32.Castagnoli))), summed...))
+	return inSlot(append(fmt.Appendf(nil, "flakeward journal 3 crc32c %08x ", crc32.Checksum(summed, crc32.MakeTable(crc32.Castagnoli))), summed...))
 }
 
 // clear deletes the claim that a daemon uses.
@@ -250,7 +249,7 @@ func (sim *Simulation) clear(s *slot) bool {
 	if s.proc == nil {
 		return false
 	}
-	claim := s.proc.any().holder.Holding().Claim
+	claim := s.proc.holder.Holding().Claim
 	o, err := sim.asOperator()
 	if err != nil || claim == "" {
 		return false

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -64,16 +63,11 @@ func PlanOf(seed uint64) Plan {
 	}
 	p.faults(r)
 	// Of numbers of their own, so that all else in a seed's plan stays as it is.
-	lanes := rand.New(rand.NewPCG(seed, 0x6c616e6573))
-	for range p.Hosts {
-		p.Lanes = append(p.Lanes, pick(lanes, 1, 1, 1, 2))
-	}
 	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
 	roll := rand.New(rand.NewPCG(seed, 0x726f6c6c))
 	for range p.Hosts {
 		p.FromZero = append(p.FromZero, roll.IntN(6) == 0)
 	}
-	p.Faults = append(p.Faults, p.unevenly(rand.New(rand.NewPCG(seed, 0x756e6576656e)))...)
 	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
 	p.Faults = append(p.Faults, p.whereabouts(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
 	p.Faults = append(p.Faults, p.aheads(rand.New(rand.NewPCG(seed, 0x6168656164)))...)
@@ -82,13 +76,10 @@ func PlanOf(seed uint64) Plan {
 	return p
 }
 
-// bursts draws which daemons have bursts, and gives more lanes to some of those that have two.
+// bursts draws which daemons have bursts.
 func (p *Plan) bursts(r *rand.Rand, tick string) {
 	length, _ := time.ParseDuration(tick)
-	for i, lanes := range p.Lanes {
-		if lanes > 1 {
-			p.Lanes[i] = pick(r, 2, 2, 3, 4)
-		}
+	for range p.Hosts {
 		var d Draws
 		if r.IntN(3) == 0 {
 			// No less than a tick, and no more than what a lane remembers, as a daemon is
@@ -97,27 +88,6 @@ func (p *Plan) bursts(r *rand.Rand, tick string) {
 		}
 		p.Draws = append(p.Draws, d)
 	}
-}
-
-// unevenly draws, for some daemons with several lanes, bursts in order, and that the coordinator is
-// out of reach for longer than the grants last. Those end one after the other, and in between
-// connections go on in a lane that others have left room in. There are worker IDs for all lanes
-// then.
-func (p *Plan) unevenly(r *rand.Rand) (faults []Fault) {
-	for d, lanes := range p.Lanes {
-		if lanes == 1 || p.Timing.Window > 10*time.Second || r.IntN(3) > 0 {
-			continue
-		}
-		p.Draws[d] = Draws{Back: 2 * time.Second}
-		p.Layout = strings.NewReplacer("worker=1,", "worker=3,", "worker=2,", "worker=3,").Replace(p.Layout)
-		when := scheduler.Time(3*time.Second) + upTo(r, time.Duration(p.Length)/2)
-		end := when + scheduler.Time(p.Timing.Window)
-		faults = append(faults, Fault{At: when, Kind: Cut, Daemon: d, For: p.Timing.Window + time.Second})
-		for at := end - scheduler.Time(p.Timing.Publish); at < end; at += scheduler.Time(100 * time.Millisecond) {
-			faults = append(faults, Fault{At: at, Kind: Burst, Daemon: d, N: 16 + r.IntN(84)})
-		}
-	}
-	return faults
 }
 
 // faults draws what goes wrong: in each run only some kinds of things, but these often, so that

@@ -47,11 +47,10 @@ func (sim *Simulation) longestTurn() int {
 }
 
 // waitsInTurn judges a request that goes on waiting for numbers. A small one gets some as soon as the
-// reserve suffices for all, however many batches are served meanwhile. With several lanes it cannot
-// be told from outside in which of them it waits.
+// reserve suffices for all, however many batches are served meanwhile.
 func (c *conn) waitsInTurn(wait issue.Wait, now generator.Tick) {
 	p, sim := c.p, c.p.sim
-	if len(p.parts) > 1 || wait.Event || !c.issue.Waits() || !sim.small(c.queue[0].whole) {
+	if wait.Event || !c.issue.Waits() || !sim.small(c.queue[0].whole) {
 		c.tries = 0
 		return
 	}

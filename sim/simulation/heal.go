@@ -1,12 +1,10 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
@@ -45,7 +43,7 @@ func (sim *Simulation) heal() {
 		h.clocks.Step(now, time.Duration(right-h.read().Wall))
 	}
 	for _, s := range sim.slots {
-		s.all(func(d *disk.Disk) { d.Full, d.Failing = false, false })
+		s.disk.Full, s.disk.Failing = false, false
 		s.armed, s.requestFault = nil, nil
 	}
 	sim.say(nil, "nothing goes wrong any more; clocks show tick %d", sim.layout.TickAt(right))
@@ -65,34 +63,22 @@ func (sim *Simulation) recovered() {
 	if want := sim.least(); issuing < want {
 		for _, s := range sim.slots {
 			if s.proc != nil {
-				for _, part := range s.proc.parts {
-					sim.say(s, "holds %+v, condition: %v", part.holder.Holding(), part.holder.Condition())
-				}
+				sim.say(s, "holds %+v, condition: %v", s.proc.holder.Holding(), s.proc.holder.Condition())
 			}
 		}
 		sim.violate(nil, "%v after the last fault %d daemons issue, and %d could", rest, issuing, want)
 	}
 }
 
-// least is how many daemons issue at the least if every worker ID is held that can be: those with
-// the most lanes may have come first.
+// least is how many daemons issue at the least if every worker ID is held that can be.
 func (sim *Simulation) least() int {
-	left, daemons := sim.layout.Workers(), 0
-	all := sim.plan.lanes()
-	for _, s := range sim.slots[len(all):] {
+	daemons := 0
+	for _, s := range sim.slots {
 		if !s.idle {
-			all = append(all, len(s.disks()))
+			daemons++
 		}
 	}
-	slices.Sort(all)
-	for _, lanes := range slices.Backward(all) {
-		if left <= 0 {
-			break
-		}
-		left -= lanes
-		daemons++
-	}
-	return daemons
+	return min(daemons, sim.layout.Workers())
 }
 
 // belief is how far daemons believe their clocks.

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/sim/scheduler"
@@ -68,7 +67,7 @@ func (sim *Simulation) hush(f Fault, s *slot) bool {
 	sim.conditions.quiet[s.number]++
 	return sim.until(f, func() {
 		sim.conditions.quiet[s.number]--
-		if s.proc != nil && slices.ContainsFunc(s.proc.parts, func(part *lanePart) bool { return part.holder.Holding().Idle }) {
+		if s.proc != nil && s.proc.holder.Holding().Idle {
 			sim.counts.Idled++
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"syscall"
 	"time"
 
@@ -129,14 +128,12 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 	p := s.proc
 	switch f.Kind {
 	case DiskFull:
-		s.all(func(d *disk.Disk) { d.Full = true })
-		return sim.until(f, func() { s.all(func(d *disk.Disk) { d.Full = false }) })
+		s.disk.Full = true
+		return sim.until(f, func() { s.disk.Full = false })
 	case DiskFails:
 		errno, anyway := pick(sim.random, syscall.EIO, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT, syscall.EFBIG), sim.random.IntN(2) == 0
-		s.all(func(d *disk.Disk) {
-			d.Failing, d.FailsAt, d.Errno, d.Anyway = true, disk.Step(f.What), errno, anyway
-		})
-		return sim.until(f, func() { s.all(func(d *disk.Disk) { d.Failing = false }) })
+		s.disk.Failing, s.disk.FailsAt, s.disk.Errno, s.disk.Anyway = true, disk.Step(f.What), errno, anyway
+		return sim.until(f, func() { s.disk.Failing = false })
 	case DiskSlow:
 		sim.conditions.slowed[s.number]++
 		return sim.until(f, func() { sim.conditions.slowed[s.number]-- })
@@ -163,7 +160,7 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 		}
 	case DiskLost:
 		p.end("killed, and its disk lost", f.For)
-		s.all((*disk.Disk).Lose)
+		s.disk.Lose()
 		s.moved()
 		s.tampered = true
 	case DamagedJournal:
@@ -197,7 +194,7 @@ func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {
 	switch f.Kind {
 	case DirMoved:
 		looks := 1 + sim.random.IntN(2)
-		s.all(func(d *disk.Disk) { d.Moved = looks })
+		s.disk.Moved = looks
 	case Misconfigured:
 		return sim.misconfigure(s, f)
 	case Burst:
@@ -381,9 +378,5 @@ func (sim *Simulation) startAgain() {
 	}
 }
 
-// cutPower takes what was not flushed from the daemon's disks, and says what it leaves.
-func (s *slot) cutPower(random *rand.Rand) string {
-	var left []string
-	s.all(func(d *disk.Disk) { left = append(left, d.PowerCut(random)) })
-	return strings.Join(left, " ")
-}
+// cutPower takes what was not flushed from the daemon's disk, and says what it leaves.
+func (s *slot) cutPower(random *rand.Rand) string { return s.disk.PowerCut(random) }

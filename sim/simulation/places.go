@@ -9,7 +9,6 @@ import (
 	places "github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/clocks"
-	"github.com/flakeward/flakeward/sim/disk"
 )
 
 // nameless is what is said of a reboot after which the host has no hardware identity.
@@ -31,13 +30,9 @@ func (s *slot) file() places.File {
 	return f
 }
 
-// settle gives the journals of a new daemon their place.
+// settle gives the journal of a new daemon its place.
 func (s *slot) settle() {
-	at := places.Place{Host: s.host.known(), Dir: s.file(), Lock: s.file()}
-	for _, d := range s.disks() {
-		at.Journal = s.file()
-		d.Where = at
-	}
+	s.disk.Where = places.Place{Host: s.host.known(), Dir: s.file(), Lock: s.file(), Journal: s.file()}
 }
 
 // hostOf makes a host.
@@ -84,7 +79,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 		if s.proc != nil {
 			s.proc.end("ended by a reboot", f.For)
 		}
-		s.all(func(d *disk.Disk) { d.Where.Host = h.known() })
+		s.disk.Where.Host = h.known()
 		if !known {
 			s.moved()
 		}
@@ -92,11 +87,8 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 	return true
 }
 
-// moved notes that no journal of a daemon lies where it was written any more.
-func (s *slot) moved() {
-	s.lost, s.acked = true, map[place]generator.Tick{}
-	clear(s.inPlace)
-}
+// moved notes that a daemon's journal lies where it was written no more.
+func (s *slot) moved() { s.lost, s.acked, s.inPlace = true, map[place]generator.Tick{}, false }
 
 // putOld kills a daemon and puts an old copy of its journal back, if there is one that the daemon
 // is promised to see through: older than the last publish.
@@ -112,10 +104,10 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 		}
 		data := s.disk.Copy(i)
 		c, err := journal.On("", kept{data: data}).Read()
-		if err != nil || len(c.Lanes) == 0 || c.Cluster != cluster {
+		if err != nil || len(c.Entries) == 0 || c.Cluster != cluster {
 			continue
 		}
-		e := c.Lanes[len(c.Lanes)-1]
+		e := c.Entries[len(c.Entries)-1]
 		r := sim.record.of(sim.tree.Record(e.Worker))
 		granted := r.Ceiling
 		released := granted <= r.Mark && s.proc == nil // then nothing was issued above the copy's mark
@@ -126,7 +118,7 @@ func (sim *Simulation) putOld(s *slot, down time.Duration) bool {
 			s.proc.end("killed, and an old copy of its journal put back", min(down, 100*time.Millisecond))
 		}
 		s.disk.Put(data)
-		s.tampered, s.inPlace[0] = true, false
+		s.tampered, s.inPlace = true, false
 		return true
 	}
 	return false
@@ -141,42 +133,23 @@ type kept struct {
 // Read implements journal.Disk.
 func (k kept) Read() ([]byte, error) { return k.data, nil }
 
-// putAside has old copies of a daemon's journals renamed into their place, whoever has them open
-// and whether or not the coordinator is there: a journal that is another file is none of this
-// daemon's.
+// putAside has an old copy of a daemon's journal renamed into its place, whoever has it open and
+// whether or not the coordinator is there: a journal that is another file is none of this daemon's.
 func (sim *Simulation) putAside(f Fault, s *slot) bool {
-	all, put := sim.random.IntN(2) == 0, false
-	for i, d := range s.disks() {
-		old := d.Copies()
-		if old == 0 || i > 0 && !all {
-			continue
-		}
-		known := s.file()
-		// The number of a file that is gone is given again. Without a handle nothing would show it.
-		if again := sim.random.IntN(3) == 0; again && d.Where.Journal.Handle != "" {
-			known.Inode = d.Where.Journal.Inode
-		}
-		d.Replace(d.Copy(max(sim.random.IntN(old), sim.random.IntN(old))), known, 1+sim.random.IntN(2))
-		put = true
+	d, old := s.disk, s.disk.Copies()
+	if old == 0 {
+		return false
 	}
-	if put && s.proc != nil && sim.random.IntN(2) == 0 {
-		s.proc.end("killed, and old copies of its journals renamed into their place", f.For)
+	known := s.file()
+	// The number of a file that is gone is given again. Without a handle nothing would show it.
+	if again := sim.random.IntN(3) == 0; again && d.Where.Journal.Handle != "" {
+		known.Inode = d.Where.Journal.Inode
 	}
-	return put
-}
-
-// reopen is what a start finds of its journals' files.
-func (s *slot) reopen() {
-	replaced := 0
-	for i, d := range s.disks() {
-		if d.Reopen() {
-			s.inPlace[i] = false
-			replaced++
-		}
+	d.Replace(d.Copy(max(sim.random.IntN(old), sim.random.IntN(old))), known, 1+sim.random.IntN(2))
+	if s.proc != nil && sim.random.IntN(2) == 0 {
+		s.proc.end("killed, and an old copy of its journal renamed into its place", f.For)
 	}
-	if replaced == len(s.disks()) {
-		s.moved()
-	}
+	return true
 }
 
 // here reports whether what names a place was written there.
@@ -188,56 +161,43 @@ func here(was, now places.Place) bool {
 	return host && was.Dir == now.Dir && was.Lock == now.Lock && was.Journal == now.Journal
 }
 
-// journals are what a start finds on its disks, by lane; nil where that is nothing, or not to be
-// trusted. In a run in which no journal can lie elsewhere nobody looks.
-func (p *proc) journals() []*journal.Contents {
+// journal is what a start finds on its disk; nil where that is nothing, or not to be trusted. In a run
+// in which no journal can lie elsewhere nobody looks.
+func (p *proc) journal() *journal.Contents {
 	if !p.sim.places {
 		return nil
 	}
-	found := make([]*journal.Contents, len(p.slot.disks()))
-	for i, d := range p.slot.disks() {
-		if c, err := journal.On("", d).Read(); err == nil {
-			found[i] = &c
-		}
+	c, err := journal.On("", p.slot.disk).Read()
+	if err != nil {
+		return nil
 	}
-	return found
+	return &c
 }
 
-// usable reports whether lane i can use what a journal says, if it lies where it was written.
-func (p *proc) usable(i int, c *journal.Contents) bool {
+// usable reports whether a start can use what a journal says, if it lies where it was written.
+func (p *proc) usable(c *journal.Contents) bool {
 	unknown := func(e journal.Entry) bool { return e.Worker >= p.sim.layout.Workers() }
-	return len(c.Lanes) > 0 && c.Layout == p.parts[i].holder.LayoutText() && !slices.ContainsFunc(c.Lanes, unknown)
+	return len(c.Entries) > 0 && c.Layout == p.holder.LayoutText() && !slices.ContainsFunc(c.Entries, unknown)
 }
 
-// believed judges what a start goes on from: the journals that it has left itself, and no other's.
-func (p *proc) believed(found []*journal.Contents) {
+// believed judges what a start goes on from: the journal that it has left itself, and no other's.
+func (p *proc) believed(c *journal.Contents) {
 	sim, s := p.sim, p.slot
-	var first *journal.Contents
-	for i, c := range found {
-		if c == nil {
-			if s.inPlace[i] && !sim.plan.Lying {
-				sim.violate(s, "lane %d finds no whole journal, and it has left one here", i)
-			}
-			continue
+	if c == nil {
+		if sim.places && s.inPlace && !sim.plan.Lying {
+			sim.violate(s, "finds no whole journal, and it has left one here")
 		}
-		inPlace := here(c.Place, s.disks()[i].Where)
-		if !inPlace {
-			p.foreign = append(p.foreign, c.Lanes...)
-		}
-		if i >= len(p.parts) {
-			continue
-		}
-		usable := p.usable(i, c)
-		if first == nil && usable {
-			first = c // that says which cluster the journals are of: one that says nothing of worker IDs does not
-		}
-		took := p.inherited[i] != nil
-		switch usable := usable && s.wrongly == 0 && c.Cluster == first.Cluster; {
-		case took && !inPlace:
-			sim.violate(s, "lane %d goes on from a journal that was written elsewhere: %+v, and not %+v", i, c.Place, s.disks()[i].Where)
-		case !took && s.inPlace[i] && usable && !sim.plan.Lying:
-			sim.violate(s, "lane %d does not go on from the journal that it has left here", i)
-		}
+		return
+	}
+	inPlace, took := here(c.Place, s.disk.Where), p.inherited != nil
+	if !inPlace {
+		p.foreign = c.Entries
+	}
+	switch {
+	case took && !inPlace:
+		sim.violate(s, "goes on from a journal that was written elsewhere: %+v, and not %+v", c.Place, s.disk.Where)
+	case !took && s.inPlace && p.usable(c) && s.wrongly == 0 && !sim.plan.Lying:
+		sim.violate(s, "does not go on from the journal that it has left here")
 	}
 }
 

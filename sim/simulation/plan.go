@@ -17,7 +17,6 @@ type Plan struct {
 	Servers       tree.Kind
 	ShowsRestores bool            // the servers' revision shows that they were restored
 	Hosts         []int           // by daemon: the host that it runs on
-	Lanes         []int           // by daemon: how many it has
 	Draws         []Draws         // by daemon; none where it says nothing
 	FromZero      []bool          // by daemon: its ticks begin at number 0; not where it says nothing
 	Apart         []time.Duration // by host: how far its clock is ahead at the beginning
@@ -50,19 +49,6 @@ type Plan struct {
 type Draws struct {
 	Back      time.Duration
 	Unordered bool
-}
-
-// lanes are how many each daemon has: as the plan says, one where it does not, and no more than
-// there are worker IDs.
-func (p Plan) lanes() []int {
-	all := make([]int, len(p.Hosts))
-	for i := range all {
-		all[i] = 1
-		if i < len(p.Lanes) {
-			all[i] = p.Lanes[i]
-		}
-	}
-	return all
 }
 
 // fromZero reports whether a daemon's ticks begin at number 0.

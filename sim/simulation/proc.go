@@ -38,16 +38,15 @@ type slot struct {
 	draws  Draws
 
 	hostName string
-	files    int    // that were made for it
-	inPlace  []bool // by lane: the journal is as this daemon has left it, where it was written
-	idle     bool   // a copy that is not made yet, or that has ended
-	copied   bool   // a copy that was made
-	parted   bool   // which has had a worker ID
-	before   int    // the one that its original had
+	files    int  // that were made for it
+	inPlace  bool // the journal is as this daemon has left it, where it was written
+	idle     bool // a copy that is not made yet, or that has ended
+	copied   bool // a copy that was made
+	parted   bool // which has had a worker ID
+	before   int  // the one that its original had
 
-	disk         *disk.Disk   // of the first lane's journal
-	others       []*disk.Disk // of the other lanes' journals
-	proc         *proc        // nil while none runs
+	disk         *disk.Disk // of the journal
+	proc         *proc      // nil while none runs
 	starts       uint64
 	armed        []*failpoint // where something goes wrong
 	requestFault *Fault       // what goes wrong with the next request that is sent
@@ -55,7 +54,7 @@ type slot struct {
 	issued       scheduler.Time // when it did last; 0: never
 	tampered     bool           // the journal is not as a daemon has left it
 	lost         bool           // it was lost
-	handed       []grant.Handed // by the process before, for the next start
+	handed       grant.Handed   // by the process before, for the next start
 	wrongly      wrongly
 }
 
@@ -80,34 +79,26 @@ type proc struct {
 	began       scheduler.Time
 	incarnation string
 
-	store  *tree.Store
-	coord  *claims.Coordinator
-	claims []*sharedClaim
-	parts  []*lanePart // by lane
-	pool   *issue.Pool
-	source resp.Source // the group, and what it hands out is written down
+	store   *tree.Store
+	coord   *claims.Coordinator
+	claims  []*sharedClaim
+	holder  *grant.Holder
+	issuer  *issue.Issuer
+	source  resp.Source     // the issuer, and what it hands out is written down
+	durable []journal.Entry // what was written last
 
 	lifecycle *lifecycle.Lifecycle
 	opened    coord.Coordinator // for leaving; nil: not yet
 	joined    bool
 
-	inherited  lifecycle.Inherited
-	foreign    []journal.Entry // of journals that were written elsewhere: their marks are floors
+	inherited  *journal.Contents
+	foreign    []journal.Entry // of a journal that was written elsewhere: its marks are floors
 	lanes      map[*generator.Lane]*laneOf
 	batches    map[*generator.Lane]batches
 	contention contention
 	conns      [conns]conn
 
 	arrived, retrying func() // events that happen again and again, made once
-}
-
-// lanePart is one lane's part of a process.
-type lanePart struct {
-	p       *proc
-	number  int
-	holder  *grant.Holder
-	issuer  *issue.Issuer
-	durable []journal.Entry // what was written last
 }
 
 // reader makes random bytes.
@@ -146,24 +137,17 @@ func (sim *Simulation) start(s *slot) {
 			p.arrivals()
 		}
 	}
-	for _, d := range s.disks() {
-		d.Step = p.diskStep
-		d.Ended = func(step disk.Step, how string) { p.ended(ofDisk+string(step), how, placed()) }
+	s.disk.Step = p.diskStep
+	s.disk.Ended = func(step disk.Step, how string) { p.ended(ofDisk+string(step), how, placed()) }
+	if s.disk.Reopen() {
+		s.moved()
 	}
-	s.reopen()
 	log := hclog.NewNullLogger()
 	if sim.out != nil {
 		log = hclog.New(&hclog.LoggerOptions{Output: logTo{sim, s}, DisableTime: true, Level: hclog.Info})
 	}
-	var others []journal.Disk
-	for _, d := range s.others {
-		others = append(others, d)
-	}
-	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk, others...)
-	if err := p.makeLanes(dir, log); err != nil {
-		sim.violate(s, "a daemon cannot be made: %v", err)
-		return
-	}
+	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk)
+	p.makeLane(dir, log)
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
 	var err error
@@ -176,55 +160,72 @@ func (sim *Simulation) start(s *slot) {
 		return
 	}
 	p.lifecycle = &lifecycle.Lifecycle{
-		Holders: p.holders(), Together: p.together, Layout: sim.layout, Clock: p.known, Belief: sim.belief(), Coord: s.wrongly.coord(), Log: log,
+		Holder: p.holder, Layout: sim.layout, Clock: p.known, Belief: sim.belief(), Coord: s.wrongly.coord(), Log: log,
 		Open: func(context.Context) (coord.Coordinator, error) {
 			return record.Coordinator(shared{p.coord, p}, p.record), nil
 		},
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
 	sim.say(s, "starts")
-	if len(p.parts) < len(s.disks()) { // the journals of the others may have to be written, which takes time
-		p.start(func() { p.begin(dir) })
-		return
-	}
-	p.begin(dir)
-}
-
-// begin is what a start does from its journals on.
-func (p *proc) begin(dir *journal.Dir) {
-	sim, s := p.sim, p.slot
-	found := p.journals()
-	var err error
-	if p.inherited, err = p.lifecycle.Inherit(dir); err != nil {
-		sim.violate(s, "the journals cannot be read: %v", err)
-		return
-	}
-	if p.ending {
-		return
-	}
+	found := p.journal()
+	p.inherited = p.lifecycle.Inherit(dir)
 	p.believed(found)
 	p.parting(found)
-	for i, found := range p.inherited {
-		if found != nil {
-			p.cluster, p.parts[i].durable = found.Cluster, found.Lanes
-			sim.say(s, "goes on from its journal: %+v", found.Lanes)
-		}
+	if p.inherited != nil {
+		p.cluster, p.durable = p.inherited.Cluster, p.inherited.Entries
+		sim.say(s, "goes on from its journal: %+v", p.inherited.Entries)
 	}
 	p.lifecycle.TakeOver(p.inherited, s.handed)
-	s.handed = nil
-	for _, part := range p.parts {
-		p.start(func() { p.check(part.holder.Mark(p.ctx)) })
-	}
-	p.start(func() { p.check(p.lifecycle.Watch(p.ctx, p.pool)) })
-	p.start(func() { p.lifecycle.Settle(p.ctx, p.pool) })
+	s.handed = grant.Handed{Worker: coord.AnyWorker}
+	p.start(func() { p.check(p.holder.Mark(p.ctx)) })
+	p.start(func() { p.check(p.lifecycle.Watch(p.ctx, p.issuer)) })
+	p.start(func() { p.lifecycle.Settle(p.ctx, p.issuer) })
 	p.start(p.acquire)
 	p.keepAlive()
 	p.arrivals()
-	for i, found := range p.inherited {
-		if found != nil {
-			sim.adopted(s, i, *found)
-		}
+	if p.inherited != nil {
+		sim.adopted(s, *p.inherited)
 	}
+}
+
+// makeLane makes what issues, as a daemon does.
+func (p *proc) makeLane(dir *journal.Dir, log hclog.Logger) {
+	sim, s := p.sim, p.slot
+	first := lifecycle.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
+	p.holder = grant.New(grant.Config{
+		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, FirstWait: first,
+		Clock: p.known, Kept: p.known.Kept, Random: p.random.Float64, Journal: recorded{dir.File, p},
+		FromZero: sim.plan.fromZero(s.number), Log: log,
+	}, p)
+	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)
+	p.source = record.Source(p.issuer, sim.layout.Step(), p.record)
+	p.issuer.OnChange(func() { p.changed = true })
+}
+
+// Use implements grant.Issuer.
+func (p *proc) Use(lane *generator.Lane) {
+	if lane != nil && p.lanes[lane] == nil {
+		if !p.joined {
+			p.sim.counts.Inherited++
+		}
+		p.use(lane)
+	}
+	p.issuer.Use(lane)
+}
+
+// Changed implements grant.Issuer.
+func (p *proc) Changed() { p.changed = true }
+
+// laneOf is the lane in use that has issued what begins with an ID; nil if there is none.
+func (p *proc) laneOf(first int64) *generator.Lane {
+	parts, err := p.sim.layout.Decompose(first)
+	if err != nil {
+		return nil
+	}
+	if l := p.issuer.Lane(); l != nil && l.Worker() == int(parts.Worker) && l.Floor() < parts.Tick && parts.Tick <= l.Ceiling() {
+		return l
+	}
+	return nil
 }
 
 // start runs f as one of the process's coroutines, after the current event.
@@ -251,17 +252,14 @@ func (p *proc) check(err error) {
 	p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.do(func() { p.stop(500 * time.Millisecond) }) })
 }
 
-// acquire joins and holds a worker ID for each lane.
+// acquire joins and holds a worker ID.
 func (p *proc) acquire() {
 	var err error
 	if p.opened, err = p.lifecycle.Join(p.ctx, p.inherited); err != nil || p.opened == nil || p.ctx.Err() != nil {
 		p.check(err)
 		return
 	}
-	for i := range p.parts[1:] {
-		p.start(func() { p.check(p.lifecycle.Hold(p.ctx, 1+i)) })
-	}
-	p.check(p.lifecycle.Hold(p.ctx, 0))
+	p.check(p.holder.Hold(p.ctx))
 }
 
 // windDown ends what the process does, and runs last once all of it has ended.
@@ -298,17 +296,14 @@ func (p *proc) stop(down time.Duration) {
 // lost is set, the other is killed before it begins, and what was handed over is lost with it.
 func (p *proc) handOver(down time.Duration, lost bool) {
 	p.windDown(func() {
-		var handed []grant.Handed
-		for _, part := range p.parts {
-			handed = append(handed, grant.HandOver(part.holder))
-		}
+		handed := grant.HandOver(p.holder)
 		if p.opened != nil {
 			if err := p.opened.Detach(); err != nil {
 				p.sim.violate(p.slot, "a session cannot be left: %v", err)
 			}
 		}
 		if lost {
-			handed = nil
+			handed.Worker = coord.AnyWorker
 		}
 		p.sim.scheduler.At(p.sim.scheduler.Now(), func() {
 			p.slot.handed = handed

@@ -45,15 +45,14 @@ func (sim *Simulation) deals() int {
 // batches is what all batches together can have of those.
 func (sim *Simulation) batches() int { return sim.capacity * 7 * sim.deals() / 8 }
 
-// tried notes a try of the connection's request and what came of it, and judges that. With several
-// lanes it cannot be told from outside in which of them a request waits; what a burst may draw on is
-// no tick's share.
+// triedTo notes a try of the connection's request and what came of it, and judges that. What a burst
+// may draw on is no tick's share.
 func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Reading, unordered bool) {
 	p := c.p
 	if p.sim.scheduler.Now() < p.host.disturbed {
 		c.turn.shaken = true
 	}
-	if len(p.parts) > 1 || p.slot.draws.Back > 0 {
+	if p.slot.draws.Back > 0 {
 		return
 	}
 	c.steady(wait, now, unordered)
@@ -73,7 +72,7 @@ func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Readin
 // steady notes whether anything but others' requests kept numbers from the request: another lane,
 // a clock that went another way than time, a tick in which the daemon did not run.
 func (c *conn) steady(wait issue.Wait, now clockguard.Reading, unordered bool) {
-	lane, tick := c.p.parts[0].issuer.Lane(), c.p.sim.layout.TickLength()
+	lane, tick := c.p.issuer.Lane(), c.p.sim.layout.TickLength()
 	if c.turn.at.Mono != 0 {
 		passed, shown := now.Mono.Sub(c.turn.at.Mono), time.Duration(now.Wall-c.turn.at.Wall)
 		drift := (shown - passed).Abs()

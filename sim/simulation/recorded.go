@@ -4,23 +4,19 @@ import (
 	"github.com/flakeward/flakeward/daemon/journal"
 )
 
-// recorded knows what the journal of a lane says.
+// recorded knows what the journal says.
 type recorded struct {
 	*journal.File
-	of *lanePart
+	p *proc
 }
 
 func (r recorded) Write(c journal.Contents) error {
-	err := r.File.Write(c)
-	p := r.of.p
+	err, p := r.File.Write(c), r.p
 	if err == nil {
-		r.of.durable, p.slot.lost, p.slot.inPlace[r.of.number] = c.Lanes, false, true
-		if r.of.number == 0 { // that is the one that operators put their hands on
-			p.slot.tampered = false
-		}
+		p.durable, p.slot.lost, p.slot.inPlace, p.slot.tampered = c.Entries, false, true, false
 	}
 	if p.sim.out != nil {
-		p.sim.say(p.slot, "journal: %+v, %v", c.Lanes, err)
+		p.sim.say(p.slot, "journal: %+v, %v", c.Entries, err)
 	}
 	return err
 }

@@ -73,10 +73,10 @@ func (c *conn) ask(n int) {
 	c.saw(now)
 	c.queue = append(c.queue, request{n, n, c.p.sim.scheduler.Now(), now})
 	if len(c.queue) > 1 {
-		c.p.pool.Arrived(&c.issue)
+		c.p.issuer.Arrived(&c.issue)
 		return
 	}
-	c.issue.Number, c.issue.User.UID = c.number, c.number%2
+	c.issue.User.UID = c.number % 2
 	c.issue.Begin()
 	c.serve()
 }
@@ -119,9 +119,6 @@ func (c *conn) serve() {
 		if unordered {
 			sim.counts.Unordered++
 		}
-		if lane != p.parts[int(c.number)%len(p.parts)].issuer.Lane() {
-			sim.counts.Elsewhere++
-		}
 		if sim.out != nil {
 			sim.say(p.slot, "issues %d from %d: worker ID %d, tick %d", run.N, run.First, lane.Worker(), sim.tickOf(run.First))
 		}
@@ -147,11 +144,8 @@ func (c *conn) next() {
 }
 
 // outOfOrder counts how often order was given up.
-func (p *proc) outOfOrder() (n uint64) {
-	for _, s := range p.parts {
-		n += s.issuer.Answers(clockguard.Ring) + s.issuer.Answers(clockguard.Backfill)
-	}
-	return n
+func (p *proc) outOfOrder() uint64 {
+	return p.issuer.Answers(clockguard.Ring) + p.issuer.Answers(clockguard.Backfill)
 }
 
 // later has the request wait.

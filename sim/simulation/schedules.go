@@ -75,21 +75,14 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 	}
 }
 
-// behind has, in some runs, the clock of a daemon with several lanes be set back for long, and its
-// connections be served by one lane and another within a tick meanwhile: as the lanes get other
-// worker IDs, one after the other. For that ticks are long, and worker IDs many.
+// behind has, in some runs, the clock of a daemon be set back for long, and its connections be served
+// from one worker ID and another within a tick meanwhile. For that ticks are long, and worker IDs many.
 func (p *Plan) behind(r *rand.Rand) []Fault {
-	var with []int
-	for d, lanes := range p.Lanes {
-		if lanes > 1 {
-			with = append(with, d)
-		}
-	}
-	if len(with) == 0 || r.IntN(4) > 0 {
+	if r.IntN(8) > 0 {
 		return nil
 	}
 	p.Layout = "time=41@" + pick(r, "10ms", "100ms") + ",worker=4,sequence=6;epoch=2026-01-01"
-	d, at := pick(r, with...), scheduler.Time(5*time.Second)
+	d, at := r.IntN(len(p.Hosts)), scheduler.Time(5*time.Second)
 	var faults []Fault
 	for range 3 {
 		at += scheduler.Time(time.Second) + upTo(r, 10*time.Second)

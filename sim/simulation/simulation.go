@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -79,8 +80,7 @@ type Counts struct {
 	Unordered                    uint64        // runs out of the ring, or wherever there was room
 	Drawn                        uint64        // runs of ticks before the request came, by a burst
 	Rolled                       uint64        // ticks that began where the one before had stopped, and not at 0
-	Elsewhere                    uint64        // runs of another lane than the connection's own
-	Idled                        uint64        // spells without a request that ended with a lane idle
+	Idled                        uint64        // spells without a request that ended with a daemon idle
 	Copies, Parted, Apart        uint64        // daemons on a copy of a state directory; that got a worker ID; and another than their original had
 	Calmly                       uint64        // copies with nothing in their way, that got one in time
 	Parting                      time.Duration // until copies got one
@@ -167,12 +167,8 @@ func (sim *Simulation) build() {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}}
-		for range p.lanes()[i] - 1 {
-			s.others = append(s.others, &disk.Disk{Lies: p.Lying})
-		}
+		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}, handed: grant.Handed{Worker: coord.AnyWorker}}
 		s.settle()
-		s.inPlace = make([]bool, len(s.disks()))
 		sim.slots = append(sim.slots, s)
 	}
 	sim.create(sim.layout.TickAt(begin.UnixNano()))
@@ -239,8 +235,8 @@ func (sim *Simulation) header() {
 		return
 	}
 	p := sim.plan
-	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, lanes %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v, copies %+v, hosts without an identity %v\n",
-		p.Seed, len(p.Hosts), p.Hosts, p.Lanes, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load, p.Copies, p.Nameless)
+	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v, copies %+v, hosts without an identity %v\n",
+		p.Seed, len(p.Hosts), p.Hosts, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load, p.Copies, p.Nameless)
 	for i, f := range p.Faults {
 		fmt.Fprintf(sim.out, "fault %d: %s\n", i, f)
 	}

@@ -54,7 +54,7 @@ func (sim *Simulation) wrote(by *slot, worker int, value []byte) {
 	}
 	t.records[worker] = now
 	if by != nil && by.proc != nil && last.holder == r.Holder { // what an opening finds is another's mark
-		t.marks[r.Holder] = published{t.marks[r.Holder].last, by.proc.mark(worker)}
+		t.marks[r.Holder] = published{t.marks[r.Holder].last, markOf(by.proc.durable, worker)}
 	}
 	sim.highest = max(sim.highest, r.Ceiling)
 }
@@ -78,14 +78,14 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 // it. A record of before the marks were raised may be one that was restored, which knows of a mark
 // and not of the exact last tick that took its place. An entry of which only the mark counts is not
 // adopted. Nor is one of an opening that another daemon has made.
-func (sim *Simulation) adopted(s *slot, lane int, found journal.Contents) {
-	if sim.plan.Blind || sim.plan.Lying || s.tampered && lane == 0 || len(sim.damaged) > 0 || sim.conditions.early > 0 || found.Cluster != sim.cluster.of(sim.tree.Layout()) {
+func (sim *Simulation) adopted(s *slot, found journal.Contents) {
+	if sim.plan.Blind || sim.plan.Lying || s.tampered || len(sim.damaged) > 0 || sim.conditions.early > 0 || found.Cluster != sim.cluster.of(sim.tree.Layout()) {
 		return
 	}
 	epoch := epochOf(sim.tree.Layout())
-	for _, e := range found.Lanes {
+	for _, e := range found.Entries {
 		if by := sim.openers[e.Opening]; by != nil && by != s && !e.Left {
-			sim.violate(s, "worker ID %d: lane %d goes on from an opening that d%d has made", e.Worker, lane, by.number)
+			sim.violate(s, "worker ID %d: goes on from an opening that d%d has made", e.Worker, by.number)
 		}
 		if r := sim.record.of(sim.tree.Record(e.Worker)); !e.Left && r.Holder == e.Opening && coord.ClusterEpochOf(r.Holder) == epoch && r.Mark > e.Mark {
 			sim.violate(s, "worker ID %d: the journal's mark is %d, and the record has one of %d from it", e.Worker, e.Mark, r.Mark)

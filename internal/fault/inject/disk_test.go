@@ -27,7 +27,7 @@ func must(t *testing.T, err error) {
 func contents(mark generator.Tick) journal.Contents {
 	return journal.Contents{
 		Cluster: "6f1c", Coord: "dir:", Layout: "time=41@1ms,worker=10,sequence=12;epoch=2020-01-01T00:00:00Z",
-		Lanes: []journal.Entry{{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark}},
+		Entries: []journal.Entry{{Worker: 0, Opening: "o-1", Claim: "claims/c-7", Mark: mark}},
 	}
 }
 
@@ -78,7 +78,7 @@ func kill(t *testing.T, d *tested, now *time.Duration) *tested {
 
 func wantMark(t *testing.T, f *journal.File, mark generator.Tick) {
 	t.Helper()
-	if c, err := f.Read(); err != nil || len(c.Lanes) != 1 || c.Lanes[0].Mark != mark {
+	if c, err := f.Read(); err != nil || len(c.Entries) != 1 || c.Entries[0].Mark != mark {
 		t.Fatalf("Read: %+v, %v, want the mark %d", c, err, mark)
 	}
 }
@@ -159,13 +159,13 @@ func TestAVolatileDiskIsADisk(t *testing.T) {
 				durable = i
 			}
 		}
-		if c, err := journal.On("/elsewhere", disk).Read(); err != nil || int(c.Lanes[0].Mark) != newest {
+		if c, err := journal.On("/elsewhere", disk).Read(); err != nil || int(c.Entries[0].Mark) != newest {
 			t.Fatalf("the process reads %+v, %v, want %d", c, err, newest)
 		}
 		c, err := journal.On("/elsewhere", below).Read()
 		switch {
 		case errors.Is(err, journal.ErrNone) && durable == 0:
-		case err != nil || int(c.Lanes[0].Mark) < durable || int(c.Lanes[0].Mark) > newest:
+		case err != nil || int(c.Entries[0].Mark) < durable || int(c.Entries[0].Mark) > newest:
 			t.Fatalf("after the power cut: %+v, %v, want %d to %d", c, err, durable, newest)
 		}
 	})
@@ -212,22 +212,4 @@ func TestTheDiskOfADrill(t *testing.T) {
 	if monotonic() <= 0 {
 		t.Error("there is no monotonic time")
 	}
-}
-
-// TestEachLaneHasAVolatileDiskOfItsOwn: what one lane syncs makes nothing of another's durable.
-func TestEachLaneHasAVolatileDiskOfItsOwn(t *testing.T) {
-	now := time.Duration(0)
-	d := volatile(t, t.TempDir(), &now)
-	other, err := d.Lane(1)
-	must(t, err)
-	must(t, other.Write(contents(1)))
-	d.disks[1].unsynced = true
-	must(t, other.Write(contents(2)))
-	must(t, d.Write(contents(3)))
-	d = kill(t, d, &now)
-	wantMark(t, d.File, 3)
-	if other, err = d.Lane(1); err != nil {
-		t.Fatal(err)
-	}
-	wantMark(t, other, 1)
 }

@@ -1,16 +1,12 @@
 package daemon
 
 import (
-	"errors"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -55,50 +51,5 @@ func TestALaneAheadOfTheClockIsNotReady(t *testing.T) {
 	clock.Step(-time.Hour)
 	if s := l.state(clock.Now()); s != stateClockBehind {
 		t.Errorf("the lane is %q after it has issued and the clock has gone back, want %q: its slots have room", s, stateClockBehind)
-	}
-}
-
-// What a start waits for is what any of the lanes waits for.
-func TestConditionIsThatOfAnyLane(t *testing.T) {
-	first, _ := laneOf(t)
-	second, _ := laneOf(t)
-	all := lanes{first, second}
-	first.holder.Load().NotJoined(nil)
-	why := errors.New("the second lane's")
-	second.holder.Load().NotJoined(why)
-	if err := all.condition(); !errors.Is(err, why) {
-		t.Errorf("the condition is %v, want %v", err, why)
-	}
-	second.holder.Load().NotJoined(nil)
-	if err := all.condition(); err == nil {
-		t.Error("nothing is said where no lane knows a reason")
-	}
-}
-
-// The lanes of a daemon share what they know to be issued, and its grants end with the last of
-// theirs.
-func TestWhatLanesShare(t *testing.T) {
-	c := DefaultConfig()
-	c.Host, c.StateDir, c.Socket.Path, c.IDs.Lanes = "host", t.TempDir(), "unused", 3
-	d := must.Get(New(c))(t)
-	d.clock = clockguard.NewKnown(clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)), nil, clockguard.DefaultBelief())
-	dir := must.Get(journal.OpenDir(c.StateDir, place.Host{}))(t)
-	defer func() {
-		if err := dir.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	d.lanes = must.Get(newLanes(d.config, d.layout, d.clock))(t)
-	must.Do(t, d.makeHolders(dir))
-	for i, l := range d.lanes {
-		err := l.holder.Load().Inherit(journal.Contents{Layout: l.holder.Load().LayoutText(), Lanes: []journal.Entry{{Worker: i, Opening: "some", Mark: 50}}})
-		must.Do(t, err)
-	}
-	for i, l := range d.lanes {
-		for worker := range d.lanes {
-			if to := l.holder.Load().Issued.To(worker); to != 50 {
-				t.Errorf("lane %d knows that worker ID %d was issued from up to %d, want 50", i, worker, to)
-			}
-		}
 	}
 }
