@@ -416,6 +416,7 @@ func TestTheWrongServerIsNamed(t *testing.T) {
 	ours, theirs := secure.TLS{CA: ca.File}, secure.TLS{CA: other.File}
 	misnamed := httptest.NewUnstartedServer(http.NotFoundHandler())
 	misnamed.TLS = ca.ServerConfig(ca.Server("elsewhere.example"), false)
+	misnamed.EnableHTTP2 = true // else it ends etcd's handshake before it shows its certificate
 	misnamed.StartTLS()
 	t.Cleanup(misnamed.Close)
 	misnamedAddress := strings.TrimPrefix(misnamed.URL, "https://")
