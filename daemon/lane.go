@@ -79,8 +79,6 @@ const (
 	stateReady       = "ready"
 )
 
-var states = []string{stateStarting, stateUnavailable, stateStopped, stateClockBehind, stateReady}
-
 // serves reports whether a lane in that state can issue.
 func serves(state string) bool { return state == stateClockBehind || state == stateReady }
 
@@ -98,6 +96,3 @@ func newLane(c Config, layout *generator.Layout, clock clockguard.Clock) (*lane,
 	}, l)
 	return l, nil
 }
-
-// granted is the ceiling that the lane has from the coordinator.
-func (l *lane) granted() generator.Tick { return l.holder.Load().Holding().Granted }

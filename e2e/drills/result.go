@@ -23,8 +23,7 @@ type Result struct {
 	Past    [][]history.Version // of trees that were wiped
 	Verdict audit.Verdict
 
-	known  bool           // the history was read
-	floor  generator.Tick // that the cluster was made with
+	known  bool // the history was read
 	hosts  []*HostResult
 	failed []string
 }
