@@ -27,6 +27,8 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/fault/inject"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -69,6 +71,8 @@ type testCluster struct {
 	lives map[string][]int64
 	watch coord.Coordinator
 	nodes []*node
+
+	made sync.Once // the cluster
 }
 
 // on runs a drill on each back-end with that many servers. What has been handed out is judged at
@@ -131,6 +135,7 @@ func (w *testCluster) figure(format string, args ...any) {
 // journal's step is what it is everywhere, for a slow disk is another drill's matter. So is its
 // session's life: a drill that waits for the end of one sets sessionTTL.
 func (w *testCluster) config(host string) daemon.Config {
+	w.made.Do(func() { must.Do(w, inject.MakeOldCluster(w.Context(), w.url, w.layout.String(), 10*time.Minute)) })
 	w.mu.Lock()
 	w.hosts++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.hosts))
