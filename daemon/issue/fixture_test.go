@@ -91,12 +91,48 @@ func TestOrderIsKeptOverLanes(t *testing.T) {
 	var served, changed, waited int
 	rapid.Check(t, func(rt *rapid.T) {
 		g := newFixture(rt, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", issue.Limits{})
-		conns := make([]connection, 5)
+		conns := make([]connection, 2)
 		for i := range conns {
 			conns[i].conn.Singles = true
 		}
 		issued := map[int64]bool{}
 		highest := g.tick() // that the clock has shown
+		ask := func(rt *rapid.T) {
+			g.clock.Advance(time.Duration(rapid.IntRange(0, 1000).Draw(rt, "us")) * time.Microsecond)
+			c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
+			switch rapid.IntRange(0, 2).Draw(rt, "request") {
+			case 0:
+				c.conn.Begin()
+			case 1:
+				c.conn.BeginQueued()
+			}
+			able := g.lane != nil && g.inOrder(g.lane, c)
+			run, wait := g.Take(&c.conn, 0, rapid.IntRange(1, 12).Draw(rt, "n"))
+			if run.N == 0 {
+				g.mayWait(rt, c, wait, able)
+				waited++
+				return
+			}
+			served++
+			worker, tick := g.idOf(rt, run)
+			for i := range run.N {
+				id := run.First + int64(i)*g.layout.Step()
+				if issued[id] {
+					rt.Fatalf("%d was issued before", id)
+				}
+				issued[id] = true
+			}
+			if run.First <= c.id {
+				rt.Fatalf("%d (worker ID %d, tick %d) after %d (%d, %d) on one connection", run.First, worker, tick, c.id, c.worker, c.tick)
+			}
+			if c.id != 0 && worker != c.worker && tick <= c.tick {
+				rt.Fatalf("another worker ID at tick %d after %d", tick, c.tick)
+			}
+			if c.id != 0 && worker != c.worker {
+				changed++
+			}
+			c.id, c.worker, c.tick = run.First+int64(run.N-1)*g.layout.Step(), worker, tick
+		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"advance": func(rt *rapid.T) {
 				g.clock.Advance(time.Duration(rapid.IntRange(1, 5000).Draw(rt, "us")) * time.Microsecond)
@@ -104,45 +140,18 @@ func TestOrderIsKeptOverLanes(t *testing.T) {
 			"step back": func(rt *rapid.T) {
 				g.clock.Step(-time.Duration(rapid.IntRange(1, 2000).Draw(rt, "us")) * time.Microsecond)
 			},
-			"drop":            func(rt *rapid.T) { g.drop(false) },
-			"close":           func(rt *rapid.T) { g.drop(true) },
+			"lose": func(rt *rapid.T) {
+				if rapid.IntRange(0, 2).Draw(rt, "at all") == 0 {
+					g.drop(rapid.Bool().Draw(rt, "closed"))
+				}
+			},
 			"raise":           func(rt *rapid.T) { g.raise(time.Hour) },
 			"acquire":         func(rt *rapid.T) { g.replace(rt, time.Hour) },
 			"acquire briefly": func(rt *rapid.T) { g.replace(rt, 2*time.Millisecond) },
 			"ask": func(rt *rapid.T) {
-				c := &conns[rapid.IntRange(0, len(conns)-1).Draw(rt, "connection")]
-				switch rapid.IntRange(0, 2).Draw(rt, "request") {
-				case 0:
-					c.conn.Begin()
-				case 1:
-					c.conn.BeginQueued()
+				for range rapid.IntRange(4, 24).Draw(rt, "requests") {
+					ask(rt)
 				}
-				able := g.lane != nil && g.inOrder(g.lane, c)
-				run, wait := g.Take(&c.conn, 0, rapid.IntRange(1, 12).Draw(rt, "n"))
-				if run.N == 0 {
-					g.mayWait(rt, c, wait, able)
-					waited++
-					return
-				}
-				served++
-				worker, tick := g.idOf(rt, run)
-				for i := range run.N {
-					id := run.First + int64(i)*g.layout.Step()
-					if issued[id] {
-						rt.Fatalf("%d was issued before", id)
-					}
-					issued[id] = true
-				}
-				if run.First <= c.id {
-					rt.Fatalf("%d (worker ID %d, tick %d) after %d (%d, %d) on one connection", run.First, worker, tick, c.id, c.worker, c.tick)
-				}
-				if c.id != 0 && worker != c.worker && tick <= c.tick {
-					rt.Fatalf("another worker ID at tick %d after %d", tick, c.tick)
-				}
-				if c.id != 0 && worker != c.worker {
-					changed++
-				}
-				c.id, c.worker, c.tick = run.First+int64(run.N-1)*g.layout.Step(), worker, tick
 			},
 			"": func(rt *rapid.T) {
 				if tick := g.tick(); tick < highest-2 {
