@@ -99,6 +99,12 @@ var errUnusable = errors.New("the worker ID cannot be used; take its record back
 func (c *claimer) adopt(claim coord.Claim) error {
 	c.held.writer.lock()
 	defer c.held.writer.unlock()
+	if c.held.snapshot().current.cut {
+		// A lane that was cut extends no more, whoever the record's holder is: where a restore undid a
+		// later opening, it would be extended over ticks that others had. What was opened now begins
+		// above the record.
+		c.held.revokeWorker(claim.Worker())
+	}
 	s := c.held.snapshot()
 	continues := claim.Continues() && s.current.opening != ""
 	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}

@@ -198,3 +198,25 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 		}
 	})
 }
+
+// A server that lags tells an old raise, which cuts the lane. The claim that follows continues the
+// record all the same: then the lane is not gone on with, or it would stay cut for ever and nobody
+// would know.
+func TestALaneThatWasCutIsNotGoneOnWith(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		a := w.host("A").start()
+		a.issueAll()
+		had := a.Holding()
+		a.Issued.Learn(func() coord.Cluster {
+			return coord.Cluster{Raise: coord.Raise{ClusterEpoch: "before", Floor: had.Floor}}
+		})
+		a.revoke()
+		must.Fail(t, a.Publish(t.Context()), coord.ErrLost)
+		a.acquire()
+		h := a.Holding()
+		if h.Worker != had.Worker || h.Floor < had.Granted {
+			t.Errorf("goes on with worker ID %d above %d, want %d above what was granted, %d", h.Worker, h.Floor, had.Worker, had.Granted)
+		}
+		a.issueFrom(h.Floor)
+	})
+}
