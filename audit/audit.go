@@ -208,14 +208,14 @@ func (j *court) when(at evidence.Mono) string {
 }
 
 // timely judges IDs that were recorded at an instant, which is after they were issued.
-func (j *court) timely(at evidence.Mono, l *start, lane int, r row) {
+func (j *court) timely(at evidence.Mono, l *start, r row) {
 	if j.lead <= 0 {
 		return
 	}
 	if ahead := time.Duration(j.layout.UnixNanos(j.tickOf(r.from)) - j.wall - int64(at)); ahead > j.lead {
 		j.verdict.against(Timely, Ahead, uint64(r.n), func() string {
 			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s: it is %v ahead of that time, and may be %v", j.describe(r.from), r.n,
-				j.laneName(l, lane), j.when(at), ahead, j.lead)
+				j.startName(l), j.when(at), ahead, j.lead)
 		})
 	}
 }

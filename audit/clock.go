@@ -30,10 +30,10 @@ const (
 // clock is a host's, as far as it was stepped.
 type clock struct {
 	steps []stepped
-	next  int                           // the first step that no ID was issued after yet
-	open  []int                         // steps that are not settled, or not made up for
-	highs map[assignment]generator.Tick // the highest tick that the host issued so far
-	cells map[int][]cell                // by worker ID; made when they are asked for
+	next  int                    // the first step that no ID was issued after yet
+	open  []int                  // steps that are not settled, or not made up for
+	highs map[int]generator.Tick // the highest tick that the host issued so far, by worker ID
+	cells map[int][]cell         // by worker ID; made when they are asked for
 }
 
 // stepped is one step, and what became of it.
@@ -42,9 +42,9 @@ type stepped struct {
 	from, to  int64 // offsets, in nanoseconds
 	issuing   evidence.Mono
 	last      evidence.Mono
-	highs     map[assignment]generator.Tick // the highest ticks issued before it had settled, of what has not passed them
-	settled   evidence.Mono                 // always: never
-	caughtUp  map[int]evidence.Mono         // until when those that have left highs may have been behind, by worker ID
+	highs     map[int]generator.Tick // the highest ticks issued before it had settled, by worker ID, of those that have not passed them
+	settled   evidence.Mono          // always: never
+	caughtUp  map[int]evidence.Mono  // until when worker IDs that have left highs may have been behind
 	isSettled bool
 }
 
@@ -56,7 +56,7 @@ type cell struct {
 }
 
 func newClock(steps []Step) *clock {
-	c := &clock{highs: map[assignment]generator.Tick{}, cells: map[int][]cell{}}
+	c := &clock{highs: map[int]generator.Tick{}, cells: map[int][]cell{}}
 	offset := int64(0)
 	for _, s := range steps {
 		c.steps = append(c.steps, stepped{at: s.At, set: max(s.At, s.Set), from: offset, to: s.Offset, settled: always, caughtUp: map[int]evidence.Mono{}})
@@ -66,25 +66,24 @@ func newClock(steps []Step) *clock {
 }
 
 // issued notes that the host issued an ID of tick. Calls are in the order of the logs.
-func (c *clock) issued(at evidence.Mono, by assignment, tick generator.Tick) {
-	rises := tick > c.highs[by]
-	c.highs[by] = max(c.highs[by], tick)
+func (c *clock) issued(at evidence.Mono, worker int, tick generator.Tick) {
+	c.highs[worker] = max(c.highs[worker], tick)
 	for c.next < len(c.steps) && c.steps[c.next].at < at {
 		c.steps[c.next].last = c.steps[c.next].set
 		c.open = append(c.open, c.next)
 		c.next++
 	}
 	if len(c.open) > 0 {
-		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, by, tick, rises, c.highs) })
+		c.open = slices.DeleteFunc(c.open, func(i int) bool { return c.steps[i].issued(at, worker, tick, c.highs) })
 	}
 }
 
-// issued reports whether all is known of the step. The tick rises if it is above all that the lane
-// issued before.
-func (s *stepped) issued(at evidence.Mono, by assignment, tick generator.Tick, rises bool, highs map[assignment]generator.Tick) bool {
+// issued reports whether all is known of the step.
+func (s *stepped) issued(at evidence.Mono, worker int, tick generator.Tick, highs map[int]generator.Tick) bool {
 	if s.isSettled {
-		if rises {
-			s.passed(at, by, tick)
+		if high, behind := s.highs[worker]; behind && tick > high {
+			s.caughtUp[worker] = at
+			delete(s.highs, worker)
 		}
 		return len(s.highs) == 0
 	}
@@ -99,33 +98,14 @@ func (s *stepped) issued(at evidence.Mono, by assignment, tick generator.Tick, r
 	return s.to >= s.from
 }
 
-// passed notes a tick of a lane that is above all that it issued before. The clock has passed what
-// other lanes had issued from the worker ID below that: they are not behind any more, though one
-// that has lost it will never show that. What it took may be recorded late.
-func (s *stepped) passed(at evidence.Mono, by assignment, tick generator.Tick) {
-	for lane, high := range s.highs {
-		if lane.worker != by.worker || tick <= high {
-			continue
-		}
-		until := at
-		if lane != by {
-			until += slow
-		}
-		s.caughtUp[by.worker] = max(s.caughtUp[by.worker], until)
-		delete(s.highs, lane)
-	}
-}
-
-// behindUntil is until when a lane of the worker ID could be behind what it had issued before the
-// step. Of two lanes that had it one after the other, one may be.
+// behindUntil is until when the clock could be behind what was issued from the worker ID before the
+// step.
 func (s *stepped) behindUntil(worker int) evidence.Mono {
 	if !s.isSettled {
 		return always
 	}
-	for by := range s.highs {
-		if by.worker == worker {
-			return always
-		}
+	if _, behind := s.highs[worker]; behind {
+		return always
 	}
 	return max(s.settled, s.caughtUp[worker])
 }

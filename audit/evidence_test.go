@@ -172,7 +172,7 @@ func TestClock(t *testing.T) {
 			offset = second
 		}
 		tick = generator.Tick((at + offset) / (second / 1000))
-		c.issued(at, assignment{}, tick)
+		c.issued(at, 0, tick)
 	}
 	c.settle(0)
 	for _, tt := range []struct {
@@ -208,7 +208,7 @@ func TestClockWhoseFileIsWrittenSlowly(t *testing.T) {
 	second := evidence.Mono(time.Second)
 	c := newClock([]Step{{At: 10 * second, Offset: -int64(2 * time.Second / 5)}, {At: 20 * second, Set: 22 * second, Offset: int64(time.Second / 2)}})
 	for at := second; at < 40*second; at += second / 1000 {
-		c.issued(at, assignment{}, generator.Tick(at/(second/1000)))
+		c.issued(at, 0, generator.Tick(at/(second/1000)))
 	}
 	for at, want := range map[evidence.Mono]cell{
 		19: {low: -400, high: -400}, 21: {low: -400, high: 500}, 22: {low: -400, high: 500}, 24: {low: 500, high: 500},
@@ -228,7 +228,7 @@ func TestClockThatIsNotBelieved(t *testing.T) {
 		{At: 30 * second, Offset: int64(2 * time.Hour)}, {At: 40 * second, Offset: 0},
 	})
 	for at := second; at < 60*second; at += second / 1000 {
-		c.issued(at, assignment{}, generator.Tick(at/(second/1000)))
+		c.issued(at, 0, generator.Tick(at/(second/1000)))
 	}
 	for _, tt := range []struct {
 		at        evidence.Mono // seconds

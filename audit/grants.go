@@ -19,7 +19,6 @@ const slow = evidence.Mono(time.Second)
 // holder is a lane in one start of a daemon, with the range of ticks that it issued.
 type holder struct {
 	start       *start
-	lane        int // of the start
 	low, high   generator.Tick
 	first, last key // of low and high
 	issued      bool
@@ -30,15 +29,14 @@ type held struct {
 	opening string
 	known   *opening // nil: the coordinator does not know it
 	next    *held    // the one that continued it
-	start   *start   // with lane: who issued that
-	lane    int
-	high    key // of the highest tick
+	start   *start   // that issued that
+	high    key      // of the highest tick
 	issued  bool
 }
 
-// lane is what one of a host's lanes has of one worker ID, over all starts.
+// lane is what a host has of one worker ID, over all starts.
 type lane struct {
-	assignment
+	worker int
 	start  *start // that the next three are of
 	holder *holder
 	floor  generator.Tick // none: where this start's lane began above is not recorded
@@ -67,7 +65,7 @@ type grants struct {
 	past    past
 	holders map[int][]*holder // by worker ID
 	held    []*held
-	lanes   map[assignment]*lane // of the host that is judged
+	lanes   map[int]*lane // of the host that is judged, by worker ID
 	start   *start
 	clock   *clock // the host's
 }
@@ -86,7 +84,7 @@ func (j *court) grants(p past) ([]*clock, error) {
 		l := &j.starts[i]
 		if clocks[l.host] == nil {
 			clocks[l.host] = newClock(j.sites[l.host].steps)
-			g.lanes = map[assignment]*lane{}
+			g.lanes = map[int]*lane{}
 		}
 		g.start, g.clock = l, clocks[l.host]
 		if err := g.judge(l); err != nil {
@@ -119,7 +117,7 @@ func (g *grants) judge(l *start) error {
 		case evidence.Extended:
 			g.extended(e)
 		case evidence.Releasing:
-			if l := g.lane(assignment{e.Lane, e.Worker}); l.under != nil && l.under.opening == e.Opening {
+			if l := g.lane(e.Worker); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
 		case evidence.Released, evidence.Claiming, evidence.Extending, evidence.Failed: // what was stored is in the history
@@ -130,12 +128,12 @@ func (g *grants) judge(l *start) error {
 	})
 }
 
-// lane returns the host's lane of an assignment, in this start.
-func (g *grants) lane(at assignment) *lane {
-	l := g.lanes[at]
+// lane returns the host's lane of a worker ID, in this start.
+func (g *grants) lane(worker int) *lane {
+	l := g.lanes[worker]
 	if l == nil {
-		l = &lane{assignment: at, grant: grant{ceiling: none}}
-		g.lanes[at] = l
+		l = &lane{worker: worker, grant: grant{ceiling: none}}
+		g.lanes[worker] = l
 	}
 	if l.start != g.start {
 		// What was acknowledged may be handed over by an update; the lane is another.
@@ -147,7 +145,7 @@ func (g *grants) lane(at assignment) *lane {
 // holder makes the lane's, if it has none yet.
 func (g *grants) holder(l *lane) *holder {
 	if l.holder == nil {
-		l.holder = &holder{start: g.start, lane: l.assignment.lane}
+		l.holder = &holder{start: g.start}
 		g.holders[l.worker] = append(g.holders[l.worker], l.holder)
 	}
 	return l.holder
@@ -160,17 +158,17 @@ func (g *grants) run(e evidence.Event) error {
 	host.Issued += uint64(e.Run.N)
 	whole, err := g.split(e.Run, func(r row) {
 		g.issuedRows++
-		at := assignment{e.Lane, g.workerOf(r.from)}
-		g.clock.issued(e.At, at, g.tickOf(r.from))
-		g.issued(e.At, g.lane(at), r)
-		g.timely(e.At, g.start, e.Lane, r)
+		worker := g.workerOf(r.from)
+		g.clock.issued(e.At, worker, g.tickOf(r.from))
+		g.issued(e.At, g.lane(worker), r)
+		g.timely(e.At, g.start, r)
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", g.start.log.name, err)
 	}
 	if !whole {
 		g.verdict.against(Unique, NoID, uint64(e.Run.N), func() string {
-			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.laneName(g.start, e.Lane), g.when(e.At))
+			return fmt.Sprintf("%d, and %d more in steps of %d, recorded by %s at %s", e.Run.First, e.Run.N-1, e.Run.Step, g.startName(g.start), g.when(e.At))
 		})
 	}
 	return nil
@@ -185,12 +183,12 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	}
 	if tick > l.ceiling {
 		g.verdict.against(Granted, AboveCeiling, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), l.granted())
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.startName(g.start), g.when(at), l.granted())
 		})
 	}
 	if tick <= l.floor {
 		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.laneName(g.start, l.assignment.lane), g.when(at), l.under.opening, l.floor)
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.startName(g.start), g.when(at), l.under.opening, l.floor)
 		})
 	}
 	l.under.note(g, r.from)
@@ -228,21 +226,21 @@ func (h *holder) note(g *grants, k key) {
 
 // claimed begins a lane, or goes on with the one that there was.
 func (g *grants) claimed(e evidence.Event) {
-	l := g.lane(assignment{e.Lane, e.Worker})
+	l := g.lane(e.Worker)
 	known := g.past.openings[e.Opening]
 	if known != nil && known.worker != e.Worker {
 		known = nil
 	}
 	if known == nil {
 		g.verdict.against(Granted, UnknownClaim, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.laneName(g.start, e.Lane), e.Worker, g.when(e.At), e.Opening)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s, which the coordinator's history does not have", g.startName(g.start), e.Worker, g.when(e.At), e.Opening)
 		})
 	} else if e.Floor < known.found {
 		g.verdict.against(Disjoint, LowFloor, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.laneName(g.start, e.Lane), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.startName(g.start), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
 		})
 	}
-	now := &held{opening: e.Opening, known: known, start: g.start, lane: e.Lane}
+	now := &held{opening: e.Opening, known: known, start: g.start}
 	g.held = append(g.held, now)
 	floor := e.Floor
 	if known != nil {
@@ -256,7 +254,7 @@ func (g *grants) claimed(e evidence.Event) {
 		}
 		if known != nil && (mine == "" || known.before != mine) {
 			g.verdict.against(Granted, Continued, 1, func() string {
-				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.laneName(g.start, e.Lane), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.startName(g.start), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
 		l.under, l.closed = now, false
@@ -278,10 +276,10 @@ func (g *grants) extended(e evidence.Event) {
 	if !acknowledged {
 		g.verdict.against(Granted, Unacknowledged, 1, func() string {
 			return fmt.Sprintf("%s was told at %s that ceiling %d of worker ID %d is stored, under opening %s; the highest that the coordinator's history has of it is %s",
-				g.laneName(g.start, e.Lane), g.when(e.At), e.Ceiling, e.Worker, e.Opening, ceilingName(stored))
+				g.startName(g.start), g.when(e.At), e.Ceiling, e.Worker, e.Opening, ceilingName(stored))
 		})
 	}
-	l := g.lane(assignment{e.Lane, e.Worker})
+	l := g.lane(e.Worker)
 	if l.under == nil || l.under.opening != e.Opening {
 		return
 	}
@@ -309,7 +307,7 @@ func (g *grants) judgeRecords() {
 				continue
 			}
 			g.verdict.against(Granted, LeftBelow, 1, func() string {
-				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.describe(h.high), g.laneName(h.start, h.lane), h.opening, n.opening, n.known.left)
+				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.describe(h.high), g.startName(h.start), h.opening, n.opening, n.known.left)
 			})
 			break
 		}
@@ -329,7 +327,7 @@ func (g *grants) judgeHolders() {
 				f := furthest
 				g.verdict.against(Disjoint, Overlap, 1, func() string {
 					return fmt.Sprintf("worker ID %d, ticks %d to %d by %s (last ID %d), and %d to %d by %s (first ID %d)", worker,
-						f.low, f.high, g.laneName(f.start, f.lane), g.id(f.last), h.low, h.high, g.laneName(h.start, h.lane), g.id(h.first))
+						f.low, f.high, g.startName(f.start), g.id(f.last), h.low, h.high, g.startName(h.start), g.id(h.first))
 				})
 			}
 			if furthest == nil || h.high > furthest.high {

@@ -24,13 +24,12 @@ type excused struct {
 type claim struct {
 	at    evidence.Mono
 	start *start
-	lane  int
 	floor generator.Tick
 }
 
 // recordedLate notes an ID that counts for the lane before.
 func (g *grants) recordedLate(b *former, now *lane, k key) {
-	g.excuses[excused{g.start.host, g.group(k)}] = claim{b.at, g.start, now.assignment.lane, now.floor}
+	g.excuses[excused{g.start.host, g.group(k)}] = claim{b.at, g.start, now.floor}
 }
 
 // excuse judges IDs that a client of a host received.
@@ -41,6 +40,6 @@ func (j *court) excuse(h int, r *evidence.Reply, next row) {
 	}
 	j.verdict.against(Disjoint, BelowFloor, uint64(next.n), func() string {
 		return fmt.Sprintf("%s, %d in a row, was asked for at %s; at %s %s had been given the worker ID anew, with floor %d", j.describe(next.from), next.n,
-			j.when(r.Asked), j.when(c.at), j.laneName(c.start, c.lane), c.floor)
+			j.when(r.Asked), j.when(c.at), j.startName(c.start), c.floor)
 	})
 }

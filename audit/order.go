@@ -10,7 +10,7 @@ import (
 // order judges the connections of one client's log by Rising. What is promised:
 //
 //   - IDs of one worker ID (and tenant) rise strictly;
-//   - over a change of worker ID they rise strictly as well: the tick is above all before, whichever of a daemon's lanes had them;
+//   - over a change of worker ID they rise strictly as well: the tick is above all before;
 //   - over a change of tenant time does not go back: the tick is at or above all before;
 //   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
 //   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is

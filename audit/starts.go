@@ -81,16 +81,3 @@ func isLayout(text, full string) bool {
 func (j *court) startName(l *start) string {
 	return fmt.Sprintf("start %d of %s", l.number, j.sites[l.host].name)
 }
-
-// assignment is one of a daemon's lanes and a worker ID that it has. What one lane has of a worker ID is
-// nothing to another: each has claims, grants and a journal of its own, and is to the other what
-// another daemon is.
-type assignment struct{ lane, worker int }
-
-// laneName names a lane of a start to a reader, unless it is the first.
-func (j *court) laneName(l *start, lane int) string {
-	if lane == 0 {
-		return j.startName(l)
-	}
-	return fmt.Sprintf("%s, lane %d", j.startName(l), lane)
-}

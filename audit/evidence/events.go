@@ -93,10 +93,6 @@ func (e Event) check() error {
 	switch {
 	case e.Kind < Began || e.Kind >= kinds:
 		return fmt.Errorf("there is no event of kind %d", e.Kind)
-	case e.Lane < 0:
-		return fmt.Errorf("lane %d is below 0", e.Lane)
-	case e.Kind == Began && e.Lane != 0:
-		return fmt.Errorf("a start of a daemon is not of lane %d alone", e.Lane)
 	case e.Kind == Issued:
 		return e.Run.check()
 	case e.Worker < 0:
@@ -113,18 +109,9 @@ func (c *eventCoding) frame(buf []byte, e Event) (_ []byte, err error) {
 	return buf, err
 }
 
-// otherLane is set in the byte of the kind if a lane follows: it is not the first, of which most
-// events are.
-const otherLane = 0x80
-
 // append writes the fields that e's kind names.
 func (c *eventCoding) append(b []byte, e Event) []byte {
-	if e.Lane == 0 {
-		b = append(b, byte(e.Kind))
-	} else {
-		b = binary.AppendUvarint(append(b, byte(e.Kind)|otherLane), uint64(e.Lane))
-	}
-	b = binary.AppendVarint(b, int64(e.At-c.at))
+	b = binary.AppendVarint(append(b, byte(e.Kind)), int64(e.At-c.at))
 	c.at = e.At
 	switch e.Kind {
 	case Began:
@@ -174,12 +161,7 @@ func (e *Event) ticks() []*generator.Tick {
 // read reads what append wrote; false if it is malformed.
 func (c *eventCoding) read(b []byte) (Event, bool) {
 	p := payload{b: b}
-	kind := p.byte()
-	e := Event{Kind: Kind(kind &^ otherLane)}
-	if kind&otherLane != 0 {
-		e.Lane = int(p.uint())
-		p.bad = p.bad || e.Lane == 0
-	}
+	e := Event{Kind: Kind(p.byte())}
 	c.at += Mono(p.int())
 	e.At = c.at
 	switch e.Kind {

@@ -22,10 +22,9 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	// Began is a daemon's start: Host, Incarnation, Layout. All others are of one of its
-	// lanes: Lane.
+	// Began is a daemon's start: Host, Incarnation, Layout.
 	Began Kind = 1 + iota
-	// Issued is IDs that left the lane, written before anything of them is sent: Run.
+	// Issued is IDs that left a lane, written before anything of them is sent: Run.
 	Issued
 	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Continues, Floor.
 	// It is written before the daemon sees the claim.
@@ -68,8 +67,7 @@ type Event struct {
 
 	Host, Incarnation, Layout string
 
-	Lane int // from 0
-	Run  Run
+	Run Run
 
 	Call      uint64 // the call on the coordinator, among those of the log, from 1
 	Worker    int

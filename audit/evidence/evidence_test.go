@@ -37,9 +37,6 @@ var events = rapid.Custom(func(t *rapid.T) Event {
 	case Began:
 		e.Host, e.Incarnation, e.Layout = rapid.String().Draw(t, "host"), rapid.String().Draw(t, "incarnation"), rapid.String().Draw(t, "layout")
 		return e
-	}
-	e.Lane = rapid.OneOf(rapid.Just(0), rapid.IntRange(1, 3), rapid.IntMin(0)).Draw(t, "lane")
-	switch e.Kind {
 	case Issued:
 		e.Run = runs.Draw(t, "run")
 		return e

@@ -21,8 +21,6 @@ func TestWhatIsImpossibleIsNotWritten(t *testing.T) {
 		{Kind: Issued, Run: Run{First: 1, Step: 0, N: 1}},
 		{Kind: Issued, Run: Run{First: 1 << 62, Step: 1 << 62, N: 3}},
 		{Kind: Claimed, Worker: -1},
-		{Kind: Claimed, Lane: -1},
-		{Kind: Began, Lane: 1},
 		{Kind: Failed, Ending: endings},
 	} {
 		if l.Add(e) == nil {
@@ -46,22 +44,6 @@ func TestWhatIsImpossibleIsNotWritten(t *testing.T) {
 		}
 	}
 	must(t, r.Close())
-}
-
-// TestALaneIsWrittenInOneWay: the first lane is not named, so what names it was never written.
-func TestALaneIsWrittenInOneWay(t *testing.T) {
-	for _, e := range sampleEvents() {
-		if e.Kind == Began || e.Lane != 0 {
-			continue
-		}
-		var c eventCoding
-		b := c.append(nil, e)
-		b = append([]byte{b[0] | otherLane, 0}, b[1:]...)
-		c = eventCoding{}
-		if got, ok := c.read(b); ok {
-			t.Errorf("%+v with its lane named is %+v", e, got)
-		}
-	}
 }
 
 // TestAWriteThatFailsIsFinal: what follows half an entry could not be read.

@@ -80,7 +80,7 @@ func (c *calls) begin(e evidence.Event) (call, error) {
 
 // failed writes down how the call ended, and returns its error.
 func (c call) failed(err error) error {
-	e := evidence.Event{Kind: evidence.Failed, Lane: c.began.Lane, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening}
+	e := evidence.Event{Kind: evidence.Failed, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening}
 	if errors.Is(err, coord.ErrLost) || errors.Is(err, coord.ErrRaced) {
 		e.Ending = evidence.Denied
 	}
@@ -92,7 +92,7 @@ func (c call) failed(err error) error {
 
 // done writes down that the call succeeded.
 func (c call) done(e evidence.Event) error {
-	e.Lane, e.Call, e.Worker = c.began.Lane, c.began.Call, c.began.Worker
+	e.Call, e.Worker = c.began.Call, c.began.Worker
 	return c.log(e)
 }
 
@@ -103,7 +103,7 @@ func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) 
 	if err := c.done(e); err != nil {
 		return nil, err
 	}
-	return &claim{held, c.began.Lane, c.calls}, nil
+	return &claim{held, c.calls}, nil
 }
 
 type coordinator struct {
@@ -128,7 +128,7 @@ type pending struct {
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	r := p.request
 	c, err := p.calls.begin(evidence.Event{
-		Kind: evidence.Claiming, Lane: r.Lane, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark,
+		Kind: evidence.Claiming, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark,
 	})
 	if err != nil {
 		return nil, err
@@ -143,12 +143,11 @@ func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 // claim is compared by its address, as claims are.
 type claim struct {
 	coord.Claim
-	lane  int
 	calls *calls
 }
 
 func (c *claim) begin(e evidence.Event) (call, error) {
-	e.Lane, e.Worker, e.Opening = c.lane, c.Worker(), c.Opening()
+	e.Worker, e.Opening = c.Worker(), c.Opening()
 	return c.calls.begin(e)
 }
 

@@ -90,7 +90,7 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	var all []evidence.Event
 	l := &fakeCoordinator{}
 	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Lane: 2, Opening: "before", Mark: 3, Latest: 6})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Opening: "before", Mark: 3, Latest: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,16 +109,16 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	if _, err := pending.Open(t.Context()); err != coord.ErrRaced {
 		t.Errorf("Open: %v", err)
 	}
-	extending := evidence.Event{Kind: evidence.Extending, Lane: 2, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8, Mark: 10}
+	extending := evidence.Event{Kind: evidence.Extending, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8, Mark: 10}
 	numbered := func(call uint64, e evidence.Event) evidence.Event { e.Call = call; return e }
 	failed := func(call uint64, how evidence.Ending) evidence.Event {
-		return evidence.Event{Kind: evidence.Failed, Lane: 2, Call: call, Worker: 5, Opening: "opening", Ending: how}
+		return evidence.Event{Kind: evidence.Failed, Call: call, Worker: 5, Opening: "opening", Ending: how}
 	}
 	want := []evidence.Event{
-		{Kind: evidence.Claiming, Lane: 2, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3},
-		{Kind: evidence.Claimed, Lane: 2, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
+		{Kind: evidence.Claiming, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3},
+		{Kind: evidence.Claimed, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
 		numbered(2, extending),
-		{Kind: evidence.Extended, Lane: 2, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
+		{Kind: evidence.Extended, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
 		numbered(3, extending), failed(3, evidence.Unclear),
 		numbered(4, extending), failed(4, evidence.Denied),
 		{Kind: evidence.Claiming, Call: 5, Worker: 5, Continues: true}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},

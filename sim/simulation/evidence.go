@@ -42,7 +42,6 @@ type issued struct {
 	at    evidence.Mono
 	first int64
 	n     int
-	lane  int
 }
 
 // reply is an evidence.Reply, whose IDs are among all.
@@ -60,7 +59,7 @@ func (l *startLog) each(step int64) iter.Seq[evidence.Event] {
 		}
 		others := l.others
 		for _, i := range l.all {
-			e := evidence.Event{At: i.at, Kind: evidence.Issued, Lane: i.lane, Run: evidence.Run{First: i.first, Step: step, N: i.n}}
+			e := evidence.Event{At: i.at, Kind: evidence.Issued, Run: evidence.Run{First: i.first, Step: step, N: i.n}}
 			if i.n == 0 {
 				e, others = others[0], others[1:]
 			}
@@ -120,7 +119,7 @@ func (p *proc) record(e evidence.Event) error {
 	}
 	e.At = evidence.Mono(p.sim.scheduler.Now())
 	l := p.sim.evidenceOf(cluster).startOf(p)
-	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N, e.Lane})
+	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N})
 	if e.Kind != evidence.Issued {
 		l.others = append(l.others, e)
 	}
