@@ -8,6 +8,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // publish has the grant extended to a window from now, together with what was issued, and finishes
@@ -87,7 +88,7 @@ func (c *claimer) leave(ctx context.Context) error {
 	}
 	lost := h.claim == nil
 	if !lost {
-		err := h.claim.Release(ctx, last)
+		err := h.claim.Release(ctx, c.lowered(h, last))
 		c.issued.Learn(c.coord.Known)
 		lost = errors.Is(err, coord.ErrLost)
 		if err != nil && !lost {
@@ -101,6 +102,16 @@ func (c *claimer) leave(ctx context.Context) error {
 	})
 	c.log.Info("left a worker ID", "worker", h.worker, "last", last, "released", !lost)
 	return nil
+}
+
+// lowered is what a release lowers the record to, after the lane was closed at last. A lane begins
+// at the clock of its opening, which may have been wrong by years: where nothing was issued from it,
+// the record goes back to where the opening found it (invariant 1).
+func (c *claimer) lowered(h holding, last generator.Tick) generator.Tick {
+	if last > h.floor || h.claim.Continues() {
+		return last
+	}
+	return max(h.claim.Floor(), c.issued.To(h.worker))
 }
 
 // forget takes the holding being left out of the journal.
@@ -131,6 +142,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	}
 	last, released := h.stop(), errNoClaim
 	if h.claim != nil {
+		last = c.lowered(h, last)
 		released = h.claim.Release(ctx, last)
 		c.issued.Learn(c.coord.Known)
 	}
@@ -140,7 +152,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	}
 	err := c.held.recordAlone(func(now *state) {
 		stopped := *now.current
-		stopped.mark = mark
+		stopped.mark, stopped.floor = mark, min(stopped.floor, mark)
 		if released == nil {
 			stopped.node = "" // there is nothing that the next start could miss
 		}

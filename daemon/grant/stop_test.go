@@ -73,3 +73,25 @@ func TestCleanStopWithALostReply(t *testing.T) {
 	w.host("K").startFor(p.worker()).issueAll()
 	h.start().issueAll()
 }
+
+// A clock that is wrong by years opens a worker ID far ahead. If nothing was issued from it, the
+// record is back where the opening found it, and the next host need not wait for years.
+func TestCleanStopOfAnUnusedLaneTakesTheRecordBack(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		h := w.fast("J", 34*365*24*time.Hour)
+		p := h.start()
+		worker := p.worker()
+		must.Do(t, p.Shut(t.Context()))
+		p.crash()
+		next := w.host("K").startFor(worker)
+		if h := next.Holding(); h.Worker != worker || h.Floor > w.tick() {
+			t.Errorf("K has worker ID %d above %d, want %d not above the clock's tick, %d", h.Worker, h.Floor, worker, w.tick())
+		}
+		w.clock.Advance(time.Millisecond)
+		next.issues()
+		// J goes on from what it left, in its own present.
+		again := h.start()
+		h.clock.Advance(time.Millisecond)
+		again.issues()
+	})
+}
