@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
@@ -38,7 +39,7 @@ func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error
 }
 
 func epoch(version int64, name string) Entry {
-	return Entry{Value: encode(layout{Layout: "l", UUID: "u", Workers: 8, Epoch: name}), Version: version}
+	return Entry{Value: encode(layout{Layout: "l", UUID: "u", Workers: 8, Epoch: name, Identity: "i"}), Version: version}
 }
 
 func newScripted(t *testing.T) (*scripted, *Coordinator) {
@@ -163,7 +164,7 @@ func TestAnAnswerFromBeforeARestoreIsNotTheNewest(t *testing.T) {
 
 // What a cluster record that is another one means.
 func TestJudge(t *testing.T) {
-	const ours = `{"layout":"l","uuid":"u","workers":8}`
+	const ours = `{"layout":"l","uuid":"u","identity":"i","workers":8}`
 	restored := &coord.RestoredError{Why: "it went back"}
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 	fine := func(err error) bool { return err == nil }
@@ -178,16 +179,16 @@ func TestJudge(t *testing.T) {
 		want     func(error) bool
 	}{
 		"written in another way":     {" " + ours, 2, nil, fine},
-		"raised":                     {`{"layout":"l","uuid":"u","floor":7,"era":"E"}`, 2, nil, fine},
+		"raised":                     {`{"layout":"l","uuid":"u","identity":"i","floor":7,"era":"E"}`, 2, nil, fine},
 		"gone":                       {"", 0, nil, is(coord.ErrOtherCluster)},
 		"gone, and went back":        {"", 0, restored, is(coord.ErrOtherCluster)},
-		"another, and went back":     {`{"layout":"l","uuid":"v"}`, 2, restored, is(coord.ErrOtherCluster)},
+		"another, and went back":     {`{"layout":"l","uuid":"v","identity":"i"}`, 2, restored, is(coord.ErrOtherCluster)},
 		"damaged":                    {"{", 2, nil, is(coord.ErrOtherCluster)},
-		"raised, and went back":      {`{"layout":"l","uuid":"u","floor":7,"era":"E"}`, 2, restored, rolledBack},
-		"another layout, not worth":  {`{"layout":"m","uuid":"u"}`, 2, nil, func(err error) bool { var l *coord.LayoutError; return errors.As(err, &l) && !worthRetrying(err) }},
-		"another layout, went back":  {`{"layout":"m","uuid":"u"}`, 2, restored, rolledBack},
-		"another cluster's layout":   {`{"layout":"m","uuid":"v"}`, 2, nil, is(coord.ErrOtherCluster)},
-		"a raised floor is negative": {`{"layout":"l","uuid":"u","floor":-7}`, 2, nil, is(coord.ErrOtherCluster)},
+		"raised, and went back":      {`{"layout":"l","uuid":"u","identity":"i","floor":7,"era":"E"}`, 2, restored, rolledBack},
+		"another layout, not worth":  {`{"layout":"m","uuid":"u","identity":"i"}`, 2, nil, func(err error) bool { var l *coord.LayoutError; return errors.As(err, &l) && !worthRetrying(err) }},
+		"another layout, went back":  {`{"layout":"m","uuid":"u","identity":"i"}`, 2, restored, rolledBack},
+		"another cluster's layout":   {`{"layout":"m","uuid":"v","identity":"i"}`, 2, nil, is(coord.ErrOtherCluster)},
+		"a raised floor is negative": {`{"layout":"l","uuid":"u","identity":"i","floor":-7}`, 2, nil, is(coord.ErrOtherCluster)},
 	} {
 		s, c := newScripted(t)
 		s.history = func(layout Entry) (Entry, error) {
@@ -204,5 +205,14 @@ func TestJudge(t *testing.T) {
 		if errors.Is(err, coord.ErrOtherCluster) != errors.Is(again, coord.ErrOtherCluster) {
 			t.Errorf("%s: %v, and then %v", name, err, again)
 		}
+	}
+}
+
+func TestAClusterOfAnEarlierVersionIsRefusedByName(t *testing.T) {
+	s := &scripted{look: Entry{Value: []byte(`{"layout":"l","uuid":"u","workers":8,"above":5}`), Version: 1}}
+	c := must.Get(New(s, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
+	_, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8})
+	if err == nil || !strings.Contains(err.Error(), "made by an earlier version") || !strings.Contains(err.Error(), "flakeward cluster create") || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("joining it gave %v", err)
 	}
 }

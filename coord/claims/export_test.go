@@ -16,17 +16,17 @@ func wholeExport(cluster string, workers ...exported) []byte {
 }
 
 func FuzzDecodeExport(f *testing.F) {
-	const cluster = `{"layout":"l","uuid":"u","workers":8}`
+	const cluster = `{"layout":"l","uuid":"u","identity":"i","workers":8}`
 	record, history := []byte(`{"ceiling":5,"holder":"h","nonce":"n"}`), []byte("[]")
 	f.Add(wholeExport(cluster))
 	f.Add(wholeExport(cluster, exported{1, record, history}, exported{3, []byte("damaged\xff"), nil}))
 	f.Add(wholeExport(cluster, exported{3, record, nil}, exported{3, record, nil}))
 	f.Add(wholeExport(cluster, exported{-1, record, nil}))
 	f.Add(wholeExport(cluster, exported{coord.MaxWorkers, record, nil}))
-	f.Add(wholeExport(`{"layout":"l","uuid":"u","exported":true}`))
-	f.Add(wholeExport(`{"layout":"l","uuid":"u","importing":"x"}`))
+	f.Add(wholeExport(`{"layout":"l","uuid":"u","identity":"i","exported":true}`))
+	f.Add(wholeExport(`{"layout":"l","uuid":"u","identity":"i","importing":"x"}`))
 	f.Add(wholeExport(`{}`))
-	f.Add([]byte(`{"format":"flakeward-cluster-1","cluster":{"layout":"l","uuid":"u"},"workers":[]}`))
+	f.Add([]byte(`{"format":"flakeward-cluster-1","cluster":{"layout":"l","uuid":"u","identity":"i"},"workers":[]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, l, err := decodeExport(b)
 		if err != nil {
@@ -51,7 +51,7 @@ func FuzzDecodeExport(f *testing.F) {
 
 // What is refused of whole exports, beside damage.
 func TestWholeExportsThatAreRefused(t *testing.T) {
-	const cluster = `{"layout":"l","uuid":"u","workers":8}`
+	const cluster = `{"layout":"l","uuid":"u","identity":"i","workers":8}`
 	r := []byte("{}")
 	for name, test := range map[string]struct {
 		b  []byte
@@ -61,7 +61,7 @@ func TestWholeExportsThatAreRefused(t *testing.T) {
 		"twice":           {wholeExport(cluster, exported{1, r, nil}, exported{1, r, nil}), false},
 		"below 0":         {wholeExport(cluster, exported{-1, r, nil}), false},
 		"too high":        {wholeExport(cluster, exported{coord.MaxWorkers, r, nil}), false},
-		"not served":      {wholeExport(`{"layout":"l","uuid":"u","importing":"x"}`), false},
+		"not served":      {wholeExport(`{"layout":"l","uuid":"u","identity":"i","importing":"x"}`), false},
 		"no cluster":      {wholeExport(`{}`), false},
 	} {
 		if _, _, err := decodeExport(test.b); (err == nil) != test.ok {

@@ -52,6 +52,9 @@ func (m *membership) readLayout(stored Entry) (layout, error) {
 func (m *membership) decodeLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
+		if errors.Is(err, errEarlier) {
+			return layout{}, fmt.Errorf("%s: %s: %w", m.store.Name(), m.store.Path("layout"), err)
+		}
 		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path("layout"), err)
 	}
 	return l, nil

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// layout is the cluster's cluster record, as JSON. A field that an earlier version must not ignore
-// changes the stored text of the layout: see apart and unserved.
+// layout is the cluster's cluster record, as JSON.
 type layout struct {
 	Layout string `json:"layout"`
 	UUID   string `json:"uuid"`
@@ -30,46 +28,19 @@ type layout struct {
 	Longest generator.Tick `json:"longest,omitempty"`
 	// Trusted is the time when an operator said last that it is that.
 	Trusted generator.Tick `json:"trusted,omitempty"`
-	// Identity is random, and another one after each change: no other record is the same.
-	Identity string `json:"identity,omitempty"`
+	// Identity is random, and another one after each change: no other record is the same. One without
+	// it is of an earlier version, whose cluster is refused.
+	Identity string `json:"identity"`
 	// Range are the worker IDs that claims may name; the zero value: all.
 	Range coord.WorkerRange `json:"range,omitzero"`
 	// Numbered is the Range that the cluster was made with. It never changes, because the
 	// number of a claim node names a worker ID of it for as long as the node lives.
 	Numbered coord.WorkerRange `json:"numbered,omitzero"`
-	// Above is of an earlier version, whose cluster is refused.
-	Above generator.Tick `json:"above,omitempty"`
 	// Exported: the cluster was exported, and nothing is ever granted here again.
 	Exported bool `json:"exported,omitempty"`
 	// Importing is the sum of the export whose records are being stored. Nobody is served before all
 	// are there.
 	Importing string `json:"importing,omitempty"`
-}
-
-// apart ends the stored text of the layout in a record with Range or Numbered. A version
-// that does not know these fields would ignore them, and write the record without them. The text is
-// not its layout's, so it refuses the cluster.
-const apart = "; with --worker-range or --above-id, which takes a later version"
-
-// unserved ends the stored text of the layout while the cluster is not served here, for the same
-// reason.
-const unserved = "; exported, or being imported"
-
-// isApart reports whether the cluster keeps apart from another generator.
-func (l layout) isApart() bool {
-	return l.Range != coord.WorkerRange{} || l.Numbered != coord.WorkerRange{}
-}
-
-// MarshalJSON adds apart and unserved, where they belong.
-func (l layout) MarshalJSON() ([]byte, error) {
-	if l.isApart() {
-		l.Layout += apart
-	}
-	if l.served() != nil {
-		l.Layout += unserved
-	}
-	type fields layout
-	return json.Marshal(fields(l))
 }
 
 // inspected is what operators see of it.
@@ -140,6 +111,10 @@ func encode(v any) []byte {
 	return b
 }
 
+// errEarlier means that the cluster was made by an earlier version, which follows other rules.
+var errEarlier = errors.New("the cluster was made by an earlier version: stop that version's daemons, and make one at another prefix, or in another directory, " +
+	"with `flakeward cluster create`, which begins after all that they can have been granted")
+
 func decodeLayout(b []byte) (layout, error) {
 	var l layout
 	if err := decode(b, &l); err != nil {
@@ -148,6 +123,8 @@ func decodeLayout(b []byte) (layout, error) {
 	switch {
 	case l.Layout == "" || l.UUID == "":
 		return layout{}, errors.New("layout or uuid is missing")
+	case l.Identity == "":
+		return layout{}, errEarlier
 	case l.Floor < 0:
 		return layout{}, errors.New("the floor is negative")
 	case l.Window < 0 || l.Longest < 0:
@@ -155,23 +132,11 @@ func decodeLayout(b []byte) (layout, error) {
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
 	}
-	if l.Above != 0 {
-		return layout{}, errors.New("it was made by an earlier version with --above-id: make another cluster, above that ID")
-	}
 	for _, r := range []coord.WorkerRange{l.Range, l.Numbered} {
 		if r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
 			return layout{}, errors.New("a range of worker IDs is none of the layout's")
 		}
 	}
-	text, told := strings.CutSuffix(l.Layout, unserved)
-	if told != (l.served() != nil) {
-		return layout{}, errors.New("the layout's text does not say whether the cluster is served")
-	}
-	text, told = strings.CutSuffix(text, apart)
-	if told != l.isApart() || text == "" {
-		return layout{}, errors.New("the layout's text does not say whether there is a range of worker IDs")
-	}
-	l.Layout = text
 	return l, nil
 }
 

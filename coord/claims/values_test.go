@@ -1,7 +1,6 @@
 package claims
 
 import (
-	"encoding/json"
 	"reflect"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 func FuzzDecodeRecord(f *testing.F) {
@@ -41,10 +39,7 @@ func FuzzDecodeLayout(f *testing.F) {
 			}
 			return
 		}
-		if l.isApart() && !strings.Contains(string(encode(l)), apart) {
-			t.Errorf("%q: an earlier version takes %s", b, encode(l))
-		}
-		if l.Layout == "" || l.UUID == "" || l.Floor < 0 || l.Window < 0 || l.Workers < 0 || l.Workers > coord.MaxWorkers {
+		if l.Layout == "" || l.UUID == "" || l.Identity == "" || l.Floor < 0 || l.Window < 0 || l.Workers < 0 || l.Workers > coord.MaxWorkers {
 			t.Errorf("%q was taken as %+v", b, l)
 		}
 		if again, err := decodeLayout(encode(l)); err != nil || !reflect.DeepEqual(again, l) {
@@ -53,48 +48,19 @@ func FuzzDecodeLayout(f *testing.F) {
 	})
 }
 
-// A version from before the range, or the tick that all begin above, takes the record for one of
-// another layout. A record without them is stored as it was before them.
-func TestALayoutRecordWithARangeIsNoneToEarlierVersions(t *testing.T) {
-	const text, uuid = "time=41;datacenter=0", "u"
-	ids := coord.WorkerRange{First: 2, Count: 3}
-	plain := layout{Layout: text, UUID: uuid, Workers: 8, Floor: 7, Epoch: "E", Window: 9}
-	for _, test := range []struct {
-		name  string
-		l     layout
-		apart bool
-		want  string // as it is stored; empty: not compared
-	}{
-		{name: "plain", l: plain, want: `{"layout":"time=41;datacenter=0","uuid":"u","workers":8,"floor":7,"era":"E","window":9}`},
-		{name: "range", l: layout{Layout: text, UUID: uuid, Workers: 8, Range: ids, Numbered: ids}, apart: true},
-		{name: "widened to all", l: layout{Layout: text, UUID: uuid, Workers: 8, Numbered: ids}, apart: true},
-		{name: "range of all when made", l: layout{Layout: text, UUID: uuid, Workers: 8, Range: ids}, apart: true},
-		{name: "exported", l: layout{Layout: text, UUID: uuid, Exported: true}, apart: true},
-		{name: "importing", l: layout{Layout: text, UUID: uuid, Numbered: coord.WorkerRange{Count: 1}, Importing: "s"}, apart: true},
+func TestAClusterRecordThatIsNone(t *testing.T) {
+	for stored, says := range map[string]string{
+		`{"layout":"l","uuid":"u","workers":8}`:                                              "made by an earlier version",
+		`{"layout":"l","uuid":"u","workers":8,"above":5}`:                                    "made by an earlier version",
+		`{"layout":"l","identity":"i"}`:                                                      "uuid is missing",
+		`{"layout":"l","uuid":"u","identity":"i","floor":-1}`:                                "floor is negative",
+		`{"layout":"l","uuid":"u","identity":"i","window":-1}`:                               "window is negative",
+		`{"layout":"l","uuid":"u","identity":"i","workers":-1}`:                              "worker IDs are not",
+		`{"layout":"l","uuid":"u","identity":"i","workers":4,"range":{"first":2,"count":3}}`: "range of worker IDs",
+		`{"layout":"l","uuid":"u","identity":"i","workers":4,"numbered":{"first":1}}`:        "range of worker IDs",
 	} {
-		b := encode(test.l)
-		var stored struct{ Layout string } // what an earlier version reads
-		must.Do(t, json.Unmarshal(b, &stored))
-		if (stored.Layout == text) == test.apart || test.want != "" && string(b) != test.want {
-			t.Errorf("%s: stored as %s", test.name, b)
-		}
-		if again, err := decodeLayout(b); err != nil || !reflect.DeepEqual(again, test.l) {
-			t.Errorf("%s: read back as %+v, %v", test.name, again, err)
-		}
-	}
-	// What such a version writes is not taken.
-	for _, b := range []string{
-		`{"layout":"l","uuid":"u","workers":8,"range":{"first":2,"count":3}}`,
-		`{"layout":"l","uuid":"u","workers":8,"numbered":{"first":2,"count":3}}`,
-		`{"layout":"l","uuid":"u","workers":8,"above":5}`,
-		`{"layout":"l` + apart + `","uuid":"u","workers":8}`,
-		`{"layout":"l` + apart + `","uuid":"u","workers":8,"above":5,"range":{"first":2,"count":3}}`,
-		`{"layout":"l","uuid":"u","exported":true}`,
-		`{"layout":"l` + unserved + `","uuid":"u"}`,
-		`{"layout":"` + unserved + `","uuid":"u","exported":true}`,
-	} {
-		if l, err := decodeLayout([]byte(b)); err == nil || l != (layout{}) {
-			t.Errorf("%s was taken as %+v, %v", b, l, err)
+		if l, err := decodeLayout([]byte(stored)); err == nil || l != (layout{}) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s was taken as %+v, %v; want that it says %q", stored, l, err, says)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (tr tree) do(op clientv3.Op) {
 // writers saw them last, as a tree made anew can have them by chance: its
 // revisions start over. Nothing is written.
 func TestLayoutRecordReplaced(t *testing.T) {
-	const theirs = `{"layout":"layout","uuid":"THEIRS"}`
+	const theirs = `{"layout":"layout","uuid":"THEIRS","identity":"i"}`
 	for name, replace := range map[string]clientv3.Op{
 		"another cluster": clientv3.OpPut("/flakeward/layout", theirs),
 		"damaged":         clientv3.OpPut("/flakeward/layout", "{"),
