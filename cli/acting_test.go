@@ -50,7 +50,7 @@ func TestRaise(t *testing.T) {
 		{name: "declined", stdin: "n\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "just Enter", stdin: "\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "no answer", stdin: "", terminal: true, err: "nothing was done", code: ExitFailed},
-		{name: "nobody to ask", stdin: "y\n", err: "marks raise asks before it acts, and standard input is no terminal to ask on: --yes", code: ExitUsage},
+		{name: "nobody to ask", stdin: "y\n", err: "cluster raise asks before it acts, and standard input is no terminal to ask on: --yes", code: ExitUsage},
 		{name: "less than a larger window", args: "--yes --begin 119m", change: func(s *standIn) { s.inspected.Longest = 7_200_000 }, err: "less than the 2h0m0s that daemons may have been granted", code: ExitUsage},
 		{name: "far", args: "--yes --begin 25h1s", err: "more than --max 25h0m0s", code: ExitUsage},
 		{name: "too near", args: "--yes --begin 9m59s", change: func(s *standIn) { s.marks[0].Ceiling = tickAt(time.Minute) },
@@ -70,7 +70,7 @@ func TestRaise(t *testing.T) {
 			if c.change != nil {
 				c.change(s)
 			}
-			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal, unsynced: c.unsynced}.run(t, append([]string{"marks", "raise"}, strings.Fields(c.args)...)...)
+			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal, unsynced: c.unsynced}.run(t, append([]string{"cluster", "raise"}, strings.Fields(c.args)...)...)
 			checkError(t, err, c.err, c.code)
 			last := s.calls[len(s.calls)-1]
 			if unknown := strings.Contains(fmt.Sprint(err), "whether the marks were raised is not known"); unknown != (c.name == "unknown outcome") {
@@ -129,7 +129,7 @@ func TestRaiseWantsAnAnswerSoon(t *testing.T) {
 	asked := prompt{seen: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- newProgram(ownPaths(), out).run(t.Context(), []string{"flakeward", "marks", "raise"}, in, &printed, asked)
+		ended <- newProgram(ownPaths(), out).run(t.Context(), []string{"flakeward", "cluster", "raise"}, in, &printed, asked)
 	}()
 	<-asked.seen
 	clock.Advance(longestThought + time.Second)

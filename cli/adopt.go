@@ -20,7 +20,7 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 		Name:  "adopt",
 		Usage: "make a copied or restored directory a cluster of its own",
 		Description: "A directory that was copied, or restored from a backup, does not know what was granted since, and is refused. This command gives\n" +
-			"its cluster another UUID and raises the ceilings of all worker IDs, as `marks raise` does: no daemon issues IDs until then.\n" +
+			"its cluster another UUID and raises the ceilings of all worker IDs, as `cluster raise` does: no daemon issues IDs until then.\n" +
 			"Only one of a directory and its copies may be used on a host. Nothing is refused if this is run again.\n" +
 			"Afterwards, start the daemons.\n" +
 			coordinatorSource,

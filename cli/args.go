@@ -77,7 +77,7 @@ func flagsWithValue(command *urfave.Command) map[string]bool {
 	return names
 }
 
-// commandName is what people type for a command, such as "marks raise".
+// commandName is what people type for a command, such as "cluster raise".
 func commandName(c *urfave.Context) string {
 	return strings.TrimPrefix(c.Command.HelpName, c.App.Name+" ")
 }

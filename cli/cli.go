@@ -125,7 +125,6 @@ func newProgram(own paths, out *outside) *program {
 			layoutCommand(),
 			statusCommand(own, out),
 			healthCommand(own),
-			marksCommand(own, out),
 			claimsCommand(own, out),
 			clusterCommand(own, out),
 			versionCommand(),

@@ -17,10 +17,10 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
-		Usage:       "show, create or change the coordinator's cluster, export or import it, add worker IDs, or adopt a copied directory",
+		Usage:       "show, create or change the coordinator's cluster, raise its marks after a restore, export or import it, add worker IDs, or adopt a copied directory",
 		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
 		Flags:       flags.flags(),
-		Subcommands: []*urfave.Command{createCommand(own, out), exportCommand(own, out), importCommand(own, out), setCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
+		Subcommands: []*urfave.Command{createCommand(own, out), marksCommand(own, out), raiseCommand(own, out), exportCommand(own, out), importCommand(own, out), setCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
 		Action: func(c *urfave.Context) error {
 			if err := noSubcommand(c); err != nil {
 				return err

@@ -212,19 +212,19 @@ func TestOperatorsOnRealCoordinators(t *testing.T) {
 			checkError(t, err, "there is no claim of that name", ExitFailed)
 		})
 
-		t.Run("marks raise", func(t *testing.T) {
-			_, _, err := command(t, "y\n", "marks", "raise", "--coord", url)
+		t.Run("cluster raise", func(t *testing.T) {
+			_, _, err := command(t, "y\n", "cluster", "raise", "--coord", url)
 			checkError(t, err, "--yes", ExitUsage)
-			if found := look(t, "marks", "--coord", url); len(found.Marks) != 2 || found.Raised != nil {
+			if found := look(t, "cluster", "marks", "--coord", url); len(found.Marks) != 2 || found.Raised != nil {
 				t.Errorf("the marks are %+v", found)
 			}
 			before := time.Now()
-			out, _, err := command(t, "", "marks", "raise", "--yes", "--begin", "20m", "--coord", url)
+			out, _, err := command(t, "", "cluster", "raise", "--yes", "--begin", "20m", "--coord", url)
 			if err != nil || !strings.Contains(out, "raised: ") {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			raised := layout.TickAt(before.Add(20 * time.Minute).UnixNano())
-			found := look(t, "marks", "--coord", url)
+			found := look(t, "cluster", "marks", "--coord", url)
 			if len(found.Marks) != 2 || found.Raised == nil {
 				t.Errorf("the marks are %+v", found)
 			}

@@ -99,7 +99,7 @@ func TestOperatorsOfADirectory(t *testing.T) {
 	if found := look(t, "status", "--cluster"); len(found.Members) != 0 {
 		t.Errorf("after its end, the members are %+v", found.Members)
 	}
-	if found := look(t, "marks"); len(found.Marks) != 1 || found.Marks[0].Ceiling == 0 {
+	if found := look(t, "cluster", "marks"); len(found.Marks) != 1 || found.Marks[0].Ceiling == 0 {
 		t.Errorf("after its end, the marks are %+v", found.Marks)
 	}
 	explained()

@@ -120,9 +120,9 @@ func FuzzSettings(f *testing.F) {
 // FuzzWords: no word of a command line is lost or made up when flags are put first.
 func FuzzWords(f *testing.F) {
 	f.Add("flakeward next 1000 --run --socket /x")
-	f.Add("flakeward marks --begin 5m raise -- --to")
+	f.Add("flakeward cluster --begin 5m raise -- --to")
 	f.Add("flakeward status --cluster -")
-	f.Add("flakeward marks --js")
+	f.Add("flakeward cluster marks --js")
 	f.Add("flakeward de")
 	f.Add("flakeward next 5 --tenant 3 --run")
 	f.Fuzz(func(t *testing.T, line string) {
@@ -146,7 +146,7 @@ func FuzzRaise(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string, by, force bool) {
 		s := someCluster()
-		args := []string{"marks", "raise", "--yes", "--to=" + text}
+		args := []string{"cluster", "raise", "--yes", "--to=" + text}
 		if by {
 			args[3] = "--begin=" + text
 		}

@@ -28,7 +28,7 @@ func helpCommand() *urfave.Command {
 		Name:        helpName,
 		Usage:       "show the help of a command",
 		ArgsUsage:   "[COMMAND...]",
-		Description: "flakeward help marks raise is flakeward marks raise " + helpFlag + ".",
+		Description: "flakeward help cluster raise is flakeward cluster raise " + helpFlag + ".",
 		Action: func(c *urfave.Context) error {
 			commands, prefix, name := c.App.Commands, "", c.App.Name
 			for _, word := range c.Args().Slice() {

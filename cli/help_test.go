@@ -63,7 +63,7 @@ func TestHelpShowsDefaultsAsTheyAre(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
-	commands := [][]string{{daemonName}, {"marks", "raise"}, {"status"}, {"next"}, {"cluster", "widen"}}
+	commands := [][]string{{daemonName}, {"cluster", "raise"}, {"status"}, {"next"}, {"cluster", "widen"}}
 	for _, words := range commands {
 		out, _, err := command(t, "", append(words, "--help", "--all")...)
 		if err != nil {

@@ -21,14 +21,13 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 	flags := newOperatorFlags(own, out)
 	return withConfig(&urfave.Command{
 		Name:  "marks",
-		Usage: "show how far each worker ID was granted; raise the marks after a restore",
+		Usage: "show how far each worker ID was granted",
 		Description: "Prints one line for each worker ID with a record: its ceiling, which no issued ID is above, also relative to the clock;\n" +
 			"the last tick and the mark that its last holder published; and its current claim.\n" +
 			coordinatorSource,
-		Flags:       append(flags.flags(), jsonFlag("print one JSON object")),
-		Subcommands: []*urfave.Command{raiseCommand(own, out)},
+		Flags: append(flags.flags(), jsonFlag("print one JSON object")),
 		Action: func(c *urfave.Context) error {
-			if err := noSubcommand(c); err != nil {
+			if err := noArguments(c); err != nil {
 				return err
 			}
 			return flags.with(c, func(v *inspection) error {
@@ -60,7 +59,7 @@ func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error })
 	return nil
 }
 
-// raising is one run of marks raise.
+// raising is one run of cluster raise.
 type raising struct {
 	*inspection
 	to     generator.Tick

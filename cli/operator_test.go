@@ -200,7 +200,7 @@ func checkError(t *testing.T, err error, want string, code int) {
 }
 
 // operatorCommands are all that ask the coordinator, without arguments that differ.
-var operatorCommands = []string{"status --cluster", "marks", "marks raise --yes", "claims", "claims clear claim-4 --yes", "explain 4398046511104"}
+var operatorCommands = []string{"status --cluster", "cluster marks", "cluster raise --yes", "claims", "claims clear claim-4 --yes", "explain 4398046511104"}
 
 // Given a daemon's socket and no coordinator, the commands ask the daemon's own.
 func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
@@ -345,7 +345,7 @@ func TestClusterStatus(t *testing.T) {
 }
 
 func TestMarksCommand(t *testing.T) {
-	out, _, err := ask{standIn: someCluster()}.run(t, "marks")
+	out, _, err := ask{standIn: someCluster()}.run(t, "cluster", "marks")
 	checkError(t, err, "", ExitOK)
 	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n\n" +
 		"worker  ceiling                           issued    mark         held by\n" +
@@ -355,7 +355,7 @@ func TestMarksCommand(t *testing.T) {
 	if out != want {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}
-	out, _, err = ask{standIn: someCluster()}.run(t, "marks", "--json")
+	out, _, err = ask{standIn: someCluster()}.run(t, "cluster", "marks", "--json")
 	checkError(t, err, "", ExitOK)
 	if !strings.Contains(out, `"marks":[{"worker":4,`) {
 		t.Errorf("printed %s", out)

@@ -17,7 +17,7 @@ func TestVariablesThatAreNoSettings(t *testing.T) {
 	const near = "there is no variable FLAKEWARD_SOKCET: did you mean FLAKEWARD_SOCKET?"
 	t.Run("near", func(t *testing.T) {
 		t.Setenv("FLAKEWARD_SOKCET", "/x")
-		for _, args := range []string{"next", "status", "marks", "daemon", "claims clear x"} {
+		for _, args := range []string{"next", "status", "cluster marks", "daemon", "claims clear x"} {
 			_, _, err := command(t, "", strings.Fields(args)...)
 			checkError(t, err, near, ExitUsage)
 		}

@@ -145,7 +145,7 @@ type RestoredError struct {
 
 func (e *RestoredError) Error() string {
 	return fmt.Sprintf("the coordinator was restored from a backup or replaced by a copy (%s): "+
-		"run `flakeward marks raise`, then start this daemon again", e.Why)
+		"run `flakeward cluster raise`, then start this daemon again", e.Why)
 }
 
 // Inspected is what Inspect finds.

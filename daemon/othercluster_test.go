@@ -140,7 +140,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Start(0)
 	r.tells("coordinator-restored", condition.Restored.Do(), false)
 	await("the restore is seen", func(info map[string]string) bool {
-		return strings.Contains(info["condition"], "marks raise") && strings.HasPrefix(info["condition"], "since ")
+		return strings.Contains(info["condition"], "cluster raise") && strings.HasPrefix(info["condition"], "since ")
 	})
 	if id := r.next(); id <= last {
 		t.Errorf("ID %d after %d", id, last)

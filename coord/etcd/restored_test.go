@@ -102,7 +102,7 @@ func TestRestoredFromABackup(t *testing.T) {
 		for j := range 2 * len(calls) {
 			call := calls[(i+j)%len(calls)]
 			var restored *coord.RestoredError
-			if err := call.run(c, claim); !errors.As(err, &restored) || errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "marks raise") {
+			if err := call.run(c, claim); !errors.As(err, &restored) || errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "cluster raise") {
 				t.Errorf("%s after %s: %v, want a RestoredError that says what to do", call.name, calls[i].name, err)
 			}
 		}

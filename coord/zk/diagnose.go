@@ -36,7 +36,7 @@ func (c *client) unwell(ctx context.Context, last error) error {
 	well := "it answers, and finished no request in time: its disk hangs or is slow, or it is overloaded"
 	if errors.Is(last, coord.ErrTurnedAway) {
 		well = "it serves, and ends this connection: it knows less than this client has seen already, as after a wipe " +
-			"or a restore from a backup; run `flakeward marks raise` and start this daemon again"
+			"or a restore from a backup; run `flakeward cluster raise` and start this daemon again"
 	}
 	return probe.All(c.servers.Addresses, func(address string) error { return c.ask(ctx, address) }, well)
 }

@@ -238,7 +238,7 @@ func TestServersThatWentBack(t *testing.T) {
 		err = claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
 		return err != nil && strings.Contains(err.Error(), "knows less than this client has seen")
 	})
-	if !strings.Contains(err.Error(), "flakeward marks raise") || errors.Is(err, coord.ErrLost) {
+	if !strings.Contains(err.Error(), "flakeward cluster raise") || errors.Is(err, coord.ErrLost) {
 		t.Errorf("%v", err)
 	}
 }

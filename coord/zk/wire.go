@@ -126,7 +126,7 @@ func (w *wire) explain(err error) error {
 		hint = "; does that port want TLS?"
 	case closed && w.d.hadSession():
 		hint = ": it has no quorum, or it knows less than this client has seen already, as after a wipe or a restore " +
-			"from a backup; if so, run `flakeward marks raise` and start this daemon again"
+			"from a backup; if so, run `flakeward cluster raise` and start this daemon again"
 	case closed && w.d.tls == nil:
 		hint = ": it has no quorum, or that port wants TLS"
 	case closed:

@@ -53,7 +53,7 @@ var Table = []Entry{
 	{CoordinatorGone, "the coordinator does not extend the grant; issuing goes on to the grant's end", "do what the reason says: bring the coordinator back, or correct --coord"},
 	{LoginRefused, "the coordinator refuses the daemon's user, password or certificate, or asks for one; issuing goes on to the grant's end", "set right what the reason names: a password in its file, then SIGHUP, or at the coordinator"},
 	{AccessDenied, "the coordinator does not let the daemon's user read and write what is the cluster's; issuing goes on to the grant's end", "grant the user what the reason names"},
-	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward marks raise, then start the daemon again"},
+	{Restored, "the coordinator was restored from a backup; it extends nothing", "run flakeward cluster raise, then start the daemon again"},
 	{OtherCluster, "the coordinator holds another cluster than the one that was joined, or none any more; the daemon stops", "correct --coord, or run flakeward cluster create (dir: needs none); then start the daemon again"},
 	{NoCluster, "the coordinator holds no cluster; the daemon waits for one", "run flakeward cluster create with the same --coord, once for all daemons, or correct --coord"},
 	{ClusterExported, "the cluster was exported from this coordinator, or is being imported, and nothing is extended; issuing goes on to the grant's end", "start the daemon with the --coord that the cluster was imported to, before the grant ends"},

@@ -41,7 +41,7 @@ func (w *fixture) operate(do func(context.Context, coord.Operator) error) {
 	must.Do(w.t, err)
 }
 
-// raise does what `flakeward marks raise` does.
+// raise does what `flakeward cluster raise` does.
 func (w *fixture) raise(to generator.Tick) (raised coord.Raised) {
 	w.t.Helper()
 	w.operate(func(ctx context.Context, o coord.Operator) (err error) {

@@ -54,7 +54,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		var restored *coord.RestoredError
 		err := p.Condition()
 		if !errors.As(err, &restored) || !strings.Contains(err.Error(), time.Unix(0, since.Wall).UTC().Format("2006-01-02T15:04:")) ||
-			!strings.Contains(err.Error(), "marks raise") {
+			!strings.Contains(err.Error(), "cluster raise") {
 			t.Errorf("the trouble is %v, want since when, why, and what to do", err)
 		}
 		if p.CanAcquire() {

@@ -139,7 +139,7 @@ inline landOpening() {
 
 #define LATER(worker) MAX(rec[worker].ceil, MIN(t, LIMIT(worker)))
 
-/* `flakeward marks raise`: a floor for all records, and a new era. */
+/* `flakeward cluster raise`: a floor for all records, and a new era. */
 inline raiseAll() {
   true ->
   t = 0; do :: t < TICKS -> t++ :: break od; skip;

@@ -114,11 +114,11 @@ func (w *testCluster) raiseMarks() {
 	if err != nil {
 		w.Fatal(err)
 	}
-	out, err := exec.CommandContext(w.Context(), program, "marks", "raise", "--coord", w.url, "--yes").CombinedOutput()
+	out, err := exec.CommandContext(w.Context(), program, "cluster", "raise", "--coord", w.url, "--yes").CombinedOutput()
 	if err != nil {
-		w.Fatalf("marks raise: %v\n%s", err, out)
+		w.Fatalf("cluster raise: %v\n%s", err, out)
 	}
-	w.Logf("marks raise:\n%s", out)
+	w.Logf("cluster raise:\n%s", out)
 }
 
 // awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails,

@@ -128,7 +128,7 @@ func (w *testCluster) restored(atOnce bool) {
 // or, where that may be, issues above what the marks were raised to.
 func (n *node) untilStoppedOrAbove(to generator.Tick, may bool) (moved bool) {
 	n.w.Helper()
-	says := []string{"UNAVAILABLE since ", "was not granted more", "restore", "from a backup", "marks raise"}
+	says := []string{"UNAVAILABLE since ", "was not granted more", "restore", "from a backup", "cluster raise"}
 	var text string
 	n.w.soon(n.config.Host+" stops", func() bool {
 		text = n.refusal()
