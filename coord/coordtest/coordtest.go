@@ -32,6 +32,9 @@ type Harness struct {
 	// Wipe deletes the whole tree at once, as an operator may while daemons run.
 	// Nil if the back-end cannot.
 	Wipe func(t testing.TB)
+	// Save returns a function that puts the tree back to what it is now, claims included, as a restore
+	// from a backup does. Nil if the back-end cannot.
+	Save func(t testing.TB) (restore func())
 	// Fault makes one of the coordinator's requests to the servers fail, the one
 	// that comes after n others from now. If landed, it takes place and only its
 	// reply is lost; else it does not. Fault returns a function that reports
@@ -50,7 +53,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{creating, joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, renaming, exporting, ranging, remembering, fighting} {
+	for _, group := range [][]testCase{creating, joining, assigning, sticking, lanes, recording, failing, abandoning, detaching, wiping, operating, raising, restoring, renaming, exporting, ranging, remembering, fighting} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				k := &kit{TB: t, Harness: harness(t), workers: 8}

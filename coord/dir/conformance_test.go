@@ -2,6 +2,7 @@ package dir_test
 
 import (
 	"crypto/rand"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func newHarness(path string) *harness {
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Makes: true, Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Makes: true, Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
@@ -61,6 +62,29 @@ func (h *harness) halt(t testing.TB) {
 func (h *harness) wipe(t testing.TB) {
 	t.Helper()
 	must.Do(t, os.RemoveAll(h.path))
+}
+
+// save keeps the files, and puts them back in the directories that there are. Claims are locked by their
+// makers, and stay.
+func (h *harness) save(t testing.TB) (restore func()) {
+	t.Helper()
+	saved := map[string][]byte{}
+	each := func(do func(path string)) {
+		must.Do(t, filepath.WalkDir(h.path, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() && filepath.Base(filepath.Dir(path)) != "claims" {
+				do(path)
+			}
+			return err
+		}))
+	}
+	each(func(path string) { saved[path] = must.Get(os.ReadFile(path))(t) })
+	return func() {
+		t.Helper()
+		each(func(path string) { must.Do(t, os.Remove(path)) })
+		for path, value := range saved {
+			must.Do(t, os.WriteFile(path, value, 0o600))
+		}
+	}
 }
 
 func (h *harness) fault(_ testing.TB, c coord.Coordinator, n int, landed bool) func() bool {

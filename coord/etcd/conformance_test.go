@@ -30,7 +30,7 @@ func newHarness(client *clientv3.Client, config etcd.Config) *harness {
 }
 
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator, Halt: halt}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator, Halt: halt}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
@@ -57,6 +57,21 @@ func (h *harness) wipe(t testing.TB) {
 	t.Helper()
 	if got, err := h.client.Delete(t.Context(), h.root, clientv3.WithPrefix()); err != nil || got.Deleted == 0 {
 		t.Fatalf("wipe: %v, %v", got, err)
+	}
+}
+
+// save keeps all keys with their leases, and puts them back in one transaction.
+func (h *harness) save(t testing.TB) (restore func()) {
+	t.Helper()
+	saved := must.Get(h.client.Get(t.Context(), h.root, clientv3.WithPrefix()))(t)
+	return func() {
+		t.Helper()
+		h.wipe(t)
+		var puts []clientv3.Op
+		for _, kv := range saved.Kvs {
+			puts = append(puts, clientv3.OpPut(string(kv.Key), string(kv.Value), clientv3.WithLease(clientv3.LeaseID(kv.Lease))))
+		}
+		must.Get(h.client.Txn(t.Context()).Then(puts...).Commit())(t)
 	}
 }
 

@@ -36,7 +36,7 @@ func newHarness(e *zktest.Ensemble) *harness {
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator}
 }
 
 func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
@@ -104,6 +104,29 @@ func wipe(t testing.TB, c *gozk.Conn, path string) int {
 		t.Fatalf("wipe %s: %v", path, err)
 	}
 	return n
+}
+
+// save keeps all nodes. They are made anew, so their versions begin at 0, and none is ephemeral.
+func (h *harness) save(t testing.TB) (restore func()) {
+	t.Helper()
+	var again []any
+	var walk func(path string)
+	walk = func(path string) {
+		value, _, err := h.e.Client().Get(path)
+		must.Do(t, err)
+		again = append(again, &gozk.CreateRequest{Path: path, Data: value, Acl: gozk.WorldACL(gozk.PermAll)})
+		names, _, err := h.e.Client().Children(path)
+		must.Do(t, err)
+		for _, name := range names {
+			walk(path + "/" + name)
+		}
+	}
+	walk(h.root)
+	return func() {
+		t.Helper()
+		h.wipe(t)
+		must.Get(h.e.Client().Multi(again...))(t)
+	}
 }
 
 func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) func() bool {

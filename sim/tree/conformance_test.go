@@ -110,6 +110,16 @@ func (s *servers) harness() coordtest.Harness {
 			defer s.mu.Unlock()
 			s.tree.Wipe()
 		},
+		Save: func(testing.TB) func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			backup := s.tree.Clone()
+			return func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				s.tree.Restore(backup)
+			}
+		},
 		Fault: func(_ testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
 			return s.links[c].faults.Arm(n, landed)
 		},
