@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -21,6 +22,7 @@ func TestACopiedStateDirectoryIssuesNothing(t *testing.T) {
 	for _, path := range []string{copied.StateDir, filepath.Join(copied.StateDir, "coord")} {
 		must.Do(t, os.Chmod(path, 0o700))
 	}
+	copied.Waiting.MaxBlock = 100 * time.Millisecond
 	r := launch(t, copied)
 	r.untilServed()
 	r.says("cluster adopt")
