@@ -222,13 +222,9 @@ type Identity struct {
 // from. The zero value wants worker ID 0; see AnyWorker.
 type Request struct {
 	// Worker is the worker ID that is wanted: the one that the journal names or
-	// that the lost claim had. AnyWorker asks for the one that this lane of this
-	// host had last.
+	// that the lost claim had. AnyWorker asks for the one that this host had last.
 	// It is a preference; another worker ID may be the answer.
 	Worker int
-	// Lane is which of the daemon's lanes claims, 0 for the first. Each has a
-	// preference of its own for the worker ID that it had last on this host.
-	Lane int
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
 	// Worker and the host's preference are then ignored. It looks first, as with Look.
 	Fresh bool
@@ -253,9 +249,6 @@ type Request struct {
 	// Predecessor is the name of a dead process's claim node, which is deleted
 	// first; empty when there is none.
 	Predecessor string
-	// Stale are the names of further claim nodes of dead processes, which nobody goes
-	// on from. They are deleted as well.
-	Stale []string
 	// Before, if not nil, is called before each claim node is made. An error of it ends the call, with
 	// nothing more sent.
 	Before func() error

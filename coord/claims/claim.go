@@ -35,8 +35,8 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 	if request.Fresh || request.Look {
 		try = cl.looking
 	} else {
-		for _, dead := range cl.dead() {
-			if err := c.nodes.deletePredecessor(ctx, dead); err != nil {
+		if request.Predecessor != "" {
+			if err := c.nodes.deletePredecessor(ctx, request.Predecessor); err != nil {
 				return nil, err
 			}
 		}
@@ -70,14 +70,8 @@ type claimant struct {
 	ids     coord.WorkerRange // that the cluster assigns
 }
 
-// dead are the claim nodes of dead processes that the claim is to delete.
-func (cl claimant) dead() []string {
-	return slices.DeleteFunc(append([]string{cl.request.Predecessor}, cl.request.Stale...), func(name string) bool { return name == "" })
-}
-
-// sticky tries the worker ID that is asked for and then the one that this
-// lane of this host had last. It returns neither a claim nor an error if both are held or too
-// far ahead.
+// sticky tries the worker ID that is asked for and then the one that this host had last. It returns
+// neither a claim nor an error if both are held or too far ahead.
 func (cl claimant) sticky(ctx context.Context) (*pending, error) {
 	request, tried := cl.request, -1
 	if request.Worker >= 0 {
@@ -98,13 +92,13 @@ func (cl claimant) sticky(ctx context.Context) (*pending, error) {
 	return claim, err
 }
 
-// preferred returns the worker ID that this lane of this host had last.
+// preferred returns the worker ID that this host had last.
 func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err error) {
 	c := cl.c
 	if c.identity.Host == "" || c.cluster.isRenamed() {
 		return 0, false, nil
 	}
-	stored, err := c.store.Host(ctx, c.identity.Host, cl.request.Lane)
+	stored, err := c.store.Host(ctx, c.identity.Host)
 	if err != nil || stored.Version == 0 {
 		return 0, false, err
 	}

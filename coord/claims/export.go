@@ -200,7 +200,7 @@ func (c *Coordinator) importRecord(ctx context.Context, at Entry, w exported) er
 	}
 	write := Write{Doing: "import a record", Node: made.Node, Record: Entry{Value: w.Record}, History: Entry{Value: w.History}, Delete: true}
 	if list, err := decodeHistory(w.History); err == nil && len(list) > 0 {
-		write.Host, write.Lane = list[len(list)-1].Host, list[len(list)-1].Lane
+		write.Host = list[len(list)-1].Host
 	}
 	written, err := c.store.Write(ctx, at, write)
 	if err == nil && !written.Stored {

@@ -15,7 +15,6 @@ import (
 type interval struct {
 	From        generator.Tick `json:"from"`
 	Host        string         `json:"host,omitempty"`
-	Lane        int            `json:"lane,omitempty"`        // of the host's daemon; 0 as well if a version before lanes were kept has written it
 	Incarnation string         `json:"incarnation,omitempty"` // empty: see unknown
 	Claim       string         `json:"claim,omitempty"`
 	Opening     string         `json:"opening,omitempty"`
@@ -28,9 +27,9 @@ type interval struct {
 func unknown(from generator.Tick) interval { return interval{From: from} }
 
 // interval is the entry of an own opening, which issues above from.
-func (c *Coordinator) interval(opened record, from generator.Tick, lane int, since int64) interval {
+func (c *Coordinator) interval(opened record, from generator.Tick, since int64) interval {
 	return interval{
-		From: from, Host: c.identity.Host, Lane: lane, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
+		From: from, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
 		Opening: opened.Holder, Version: c.identity.Version, Since: since,
 	}
 }
@@ -49,21 +48,21 @@ func (c *Coordinator) nextHistory(j *cluster, worker int, stored Entry, found re
 	return Entry{Value: encode(list), Version: stored.Version}
 }
 
-// before is the host's lane that had the worker ID last by its history, for its preference to be
-// deleted: so there is one preference for each worker ID at the most. The zero value is nobody, or the
-// lane of the host that opens the record now.
-func (c *Coordinator) before(stored Entry, lane int) Before {
+// before is the host that had the worker ID last by its history, for its preference to be deleted: so
+// there is one preference for each worker ID at the most. It is empty for nobody, and for the host
+// that opens the record now.
+func (c *Coordinator) before(stored Entry) string {
 	if stored.Version == 0 || c.identity.Host == "" {
-		return Before{}
+		return ""
 	}
 	list, err := decodeHistory(stored.Value)
 	if err != nil || len(list) == 0 {
-		return Before{} // nextHistory says so
+		return "" // nextHistory says so
 	}
-	if last := list[len(list)-1]; last.Host != c.identity.Host || last.Lane != lane {
-		return Before{Host: last.Host, Lane: last.Lane}
+	if last := list[len(list)-1]; last.Host != c.identity.Host {
+		return last.Host
 	}
-	return Before{}
+	return ""
 }
 
 // lost adds what may have been issued and was lost, if the marks were raised over it.

@@ -88,7 +88,7 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 			if r.Ceiling < before.Ceiling || r.Ceiling < j.floor {
 				t.Fatalf("%+v, opened as %+v: a tick is free that was granted", before, r)
 			}
-			stored = c.nextHistory(j, 0, stored, before, c.interval(r, from, 0, 0))
+			stored = c.nextHistory(j, 0, stored, before, c.interval(r, from, 0))
 			stored.Version = int64(i + 1)
 			if kept, _ := decodeHistory(stored.Value); len(kept) == bound {
 				cut = true

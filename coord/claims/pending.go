@@ -47,9 +47,9 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 	opened := o.record
 	opened.Holder, opened.Claim, opened.Nonce = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token()
 	w := Write{
-		Doing: doingOpen, Node: n.Node, Host: c.identity.Host, Lane: request.Lane, Before: c.before(n.History, request.Lane),
+		Doing: doingOpen, Node: n.Node, Host: c.identity.Host, Before: c.before(n.History),
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
-		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, o.from, request.Lane, n.since)),
+		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, o.from, n.since)),
 	}
 	for {
 		var done Written

@@ -73,9 +73,8 @@ type Store interface {
 	// List returns all claim nodes and all records.
 	List(ctx context.Context, layout Entry) (Tree, error)
 
-	// Host returns the worker ID that the lane of the host had last, as Write stored
-	// it.
-	Host(ctx context.Context, host string, lane int) (Entry, error)
+	// Host returns the worker ID that the host had last, as Write stored it.
+	Host(ctx context.Context, host string) (Entry, error)
 
 	// History returns the history of a worker ID, as Write stored it.
 	History(ctx context.Context, layout Entry, worker int) (Entry, error)
@@ -134,16 +133,6 @@ type Claimant struct {
 	Value []byte
 }
 
-// PreferenceKey is the key of a lane's preference below hosts/: of the first lane the
-// host's own, as if there were but one. A host is given as the store writes it in a
-// path, escaped as in a URL: there is no semicolon in it, so no two are named alike.
-func PreferenceKey(escaped string, lane int) string {
-	if lane == 0 {
-		return escaped
-	}
-	return fmt.Sprintf("%s;%d", escaped, lane)
-}
-
 // BySequence is the Claimant.Worker of a node whose sequence number names a worker ID.
 const BySequence = -1
 
@@ -180,23 +169,16 @@ type Write struct {
 	Doing  string // what it is for, in errors: "extend a grant"
 	Node   Node   // the writer's claim node
 	Record Entry  // the new value, and the version that it replaces; 0: there must be none
-	// Host, if not empty, is a host of which a lane, Lane, had this worker ID last.
+	// Host, if not empty, is the host whose preference this worker ID becomes.
 	Host string
-	Lane int
-	// Before, if its Host is not empty, had this worker ID before: what is stored as the worker ID
-	// that it had last is deleted, if that is this one.
-	Before Before
+	// Before, if not empty, is the host that had this worker ID before: its preference is deleted,
+	// if that is for this worker ID.
+	Before string
 	// History, if its Value is not nil, is stored as the worker ID's history in the
 	// place of that version.
 	History Entry
 	// Delete deletes the claim node in the same step.
 	Delete bool
-}
-
-// Before is a host's lane that had a worker ID before.
-type Before struct {
-	Host string
-	Lane int
 }
 
 // Written is what became of a Write.

@@ -48,28 +48,23 @@ func stickyHost(k *kit) {
 
 // The preferences of hosts that come and go, as those of pods do, would grow for ever.
 func stickyOnce(k *kit) {
-	lane := func(worker, lane int) coord.Request {
-		r := wanting(worker)
-		r.Lane = lane
-		return r
-	}
-	k.release(k.start("gone").claim(lane(3, 1)), 10)
+	k.release(k.start("gone").claim(wanting(3)), 10)
 	moved := k.start("moved")
-	k.release(moved.claim(lane(4, 0)), 10)
-	k.release(moved.claim(lane(5, 0)), 10)
+	k.release(moved.claim(wanting(4)), 10)
+	k.release(moved.claim(wanting(5)), 10)
 	next := k.start("next")
 	for _, worker := range []int{3, 4} {
-		k.release(next.claim(lane(worker, 0)), 20)
+		k.release(next.claim(wanting(worker)), 20)
 	}
-	if c := k.start("moved").claim(lane(coord.AnyWorker, 0)); c.Worker() != 5 {
+	if c := k.start("moved").claim(anyone()); c.Worker() != 5 {
 		k.Errorf("a host got worker ID %d, want the one that it had last, 5", c.Worker())
 	}
-	if c := k.start("next").claim(lane(coord.AnyWorker, 0)); c.Worker() != 4 {
+	if c := k.start("next").claim(anyone()); c.Worker() != 4 {
 		k.Errorf("a host got worker ID %d, want the one that it had last, 4", c.Worker())
 	}
 	for k.start("other").claim(fresh()).Worker() == 2 { // then 3 would be assigned next
 	}
-	if c := k.start("gone").claim(lane(coord.AnyWorker, 1)); c.Worker() == 3 {
+	if c := k.start("gone").claim(anyone()); c.Worker() == 3 {
 		k.Error("a host is preferred for worker ID 3, which another has opened since")
 	}
 }

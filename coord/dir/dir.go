@@ -9,8 +9,7 @@
 //	claims/<name>       a claim, locked by its maker; not synced
 //	workers/<id>        the record of a worker ID
 //	history/<id>        who held a worker ID
-//	hosts/<host>        the worker ID that a host's first lane had last
-//	hosts/<host>;<n>    the same of its lane n
+//	hosts/<host>        the worker ID that a host had last
 //	seq                 the last sequence number, a hint
 //	new                 the file that is being written
 //	spare-<incarnation> blocks for one more write where the disk is full

@@ -27,9 +27,9 @@ func claimOf(name string) string  { return "claims/" + name }
 // longest is how many bytes of a host's name are in the name of a file, which may have 255.
 const longest = 200
 
-// hostOf is the file of a lane's preference. A slash in a host's name must lead to no other file, dots
+// hostOf is the file of a host's preference. A slash in a host's name must lead to no other file, dots
 // alone are no file's name, and of a name that is too long its sum stands there.
-func hostOf(host string, lane int) string {
+func hostOf(host string) string {
 	escaped := url.PathEscape(host)
 	switch {
 	case strings.Trim(escaped, ".") == "":
@@ -37,7 +37,7 @@ func hostOf(host string, lane int) string {
 	case len(escaped) > longest:
 		escaped = fmt.Sprintf("%%-%x", sha256.Sum256([]byte(host))) // no name is escaped to that
 	}
-	return "hosts/" + claims.PreferenceKey(escaped, lane)
+	return "hosts/" + escaped
 }
 
 // nameOf is the name of a claim: its sequence number, worker ID, incarnation and token.

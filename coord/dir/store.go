@@ -63,8 +63,8 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 // next start takes another one.
 func (s *store) prefer(d *directory, w claims.Write) {
 	worker := strconv.Itoa(w.Node.Worker)
-	if w.Before.Host != "" {
-		before := hostOf(w.Before.Host, w.Before.Lane)
+	if w.Before != "" {
+		before := hostOf(w.Before)
 		if e, err := d.entry(before); err == nil && string(e.Value) == worker {
 			_ = d.remove(before)
 		}
@@ -72,7 +72,7 @@ func (s *store) prefer(d *directory, w claims.Write) {
 	if w.Host == "" {
 		return
 	}
-	name := hostOf(w.Host, w.Lane)
+	name := hostOf(w.Host)
 	was, err := d.entry(name)
 	if err != nil || string(was.Value) == worker {
 		return
@@ -165,8 +165,8 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 }
 
 // Host implements claims.Store. It is a hint: where another directory is there now, nothing is known.
-func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
-	found, err := ask(ctx, s, "read the host's worker ID", func(d *directory) (claims.Entry, error) { return d.entry(hostOf(host, lane)) })
+func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
+	found, err := ask(ctx, s, "read the host's worker ID", func(d *directory) (claims.Entry, error) { return d.entry(hostOf(host)) })
 	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
 		err = nil
 	}

@@ -15,8 +15,7 @@ import (
 //	seq                 the counter: its version is how many numbers were drawn
 //	claims/<name>       a claim node, attached to its session's lease
 //	workers/<id>        the record of a worker ID
-//	hosts/<host>        the worker ID that a host's first lane had last
-//	hosts/<host>;<n>    the same of its lane n
+//	hosts/<host>        the worker ID that a host had last
 //	history/<id>        who held a worker ID
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers, so that
@@ -45,9 +44,7 @@ func (k keys) path(what string) string {
 func (k keys) claimsOn(worker int) string { return k.claims() + pad(worker) + "-" }
 
 // host escapes the name: a slash in it must not lead to another key.
-func (k keys) host(name string, lane int) string {
-	return k.root + "hosts/" + claims.PreferenceKey(url.PathEscape(name), lane)
-}
+func (k keys) host(name string) string { return k.root + "hosts/" + url.PathEscape(name) }
 
 // nameOf is the inverse of claim.
 func (k keys) nameOf(key string) string { return strings.TrimPrefix(key, k.claims()) }

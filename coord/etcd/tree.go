@@ -172,10 +172,10 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 	}
 	then := []clientv3.Op{clientv3.OpPut(record, string(w.Record.Value))}
 	if w.Host != "" {
-		then = append(then, clientv3.OpPut(s.keys.host(w.Host, w.Lane), strconv.Itoa(w.Node.Worker)))
+		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Node.Worker)))
 	}
-	if w.Before.Host != "" {
-		before := s.keys.host(w.Before.Host, w.Before.Lane)
+	if w.Before != "" {
+		before := s.keys.host(w.Before)
 		then = append(then, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(before), "=", strconv.Itoa(w.Node.Worker))}, []clientv3.Op{clientv3.OpDelete(before)}, nil))
 	}
 	if w.History.Value != nil {
@@ -275,8 +275,8 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 }
 
 // Host implements claims.Store.
-func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
-	resp, err := s.txns.commit(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host, lane))}, nil)
+func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
+	resp, err := s.txns.commit(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host))}, nil)
 	return entry(kvAt(resp, 0)), err
 }
 

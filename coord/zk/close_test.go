@@ -126,7 +126,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, node.Name) },
 		"Own":     func(ctx context.Context) error { _, err := s.Own(ctx); return err },
 		"List":    func(ctx context.Context) error { _, err := s.List(ctx, entry); return err },
-		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h", 0); return err },
+		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h"); return err },
 		"History": func(ctx context.Context) error { _, err := s.History(ctx, entry, 3); return err },
 	}
 	e.Pause()

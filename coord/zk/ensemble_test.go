@@ -51,7 +51,7 @@ func TestFollowerThatLags(t *testing.T) {
 			return nil
 		},
 		func(name string) error {
-			found, err := s.Host(t.Context(), name, 0)
+			found, err := s.Host(t.Context(), name)
 			if err != nil || found.Version == 0 {
 				return fmt.Errorf("host %+v, %v", found, err)
 			}
@@ -111,7 +111,7 @@ func TestWhatIsReadHasAPlaceAmongTheWrites(t *testing.T) {
 		"Own":     func() error { _, err := s.Own(t.Context()); return err },
 		"List":    func() error { _, err := s.List(t.Context(), entry); return err },
 		"Claims":  func() error { _, err := s.Claims(t.Context(), entry); return err },
-		"Host":    func() error { _, err := s.Host(t.Context(), "a", 0); return err },
+		"Host":    func() error { _, err := s.Host(t.Context(), "a"); return err },
 		"History": func() error { _, err := s.History(t.Context(), entry, 0); return err },
 		"Records": func() error {
 			return s.Records(t.Context(), entry, 0, func(int, claims.Entry) bool { return true })

@@ -143,11 +143,11 @@ func (l lister) records(ctx context.Context, from, together int, visit func(int,
 }
 
 // Host implements claims.Store.
-func (s *store) Host(ctx context.Context, host string, lane int) (claims.Entry, error) {
+func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
 	if err := s.client.sync(ctx, kindHost); err != nil {
 		return claims.Entry{}, err
 	}
-	return s.client.get(ctx, kindHost, s.host(host, lane))
+	return s.client.get(ctx, kindHost, s.host(host))
 }
 
 // History implements claims.Store.

@@ -16,8 +16,7 @@ import (
 //	layout/<token>      no value; its name makes this layout one of a kind
 //	claims/<name>       a claim node: ephemeral and sequential
 //	workers/<id>        the record of a worker ID
-//	hosts/<host>        the worker ID that a host's first lane had last
-//	hosts/<host>;<n>    the same of its lane n
+//	hosts/<host>        the worker ID that a host had last
 //	history/<id>        who held a worker ID
 //
 // Worker IDs are padded to seven digits, enough for coord.MaxWorkers.
@@ -34,12 +33,12 @@ func (t tree) history(worker int) string { return t.path("history/" + pad(worker
 
 // host escapes the name: a slash in it must not lead to another node, and dots
 // alone are no name of a node.
-func (t tree) host(name string, lane int) string {
+func (t tree) host(name string) string {
 	escaped := url.PathEscape(name)
 	if strings.Trim(escaped, ".") == "" {
 		escaped = strings.ReplaceAll(escaped, ".", "%2E")
 	}
-	return t.path("hosts/" + claims.PreferenceKey(escaped, lane))
+	return t.path("hosts/" + escaped)
 }
 
 // folders are the nodes that others are made below, in the order of their making.

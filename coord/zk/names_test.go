@@ -96,7 +96,7 @@ func TestPaths(t *testing.T) {
 	for host, want := range map[string]string{
 		"h1.example": "/a/b/hosts/h1.example", "a/b": "/a/b/hosts/a%2Fb", ".": "/a/b/hosts/%2E", "..": "/a/b/hosts/%2E%2E", "a%2Fb": "/a/b/hosts/a%252Fb",
 	} {
-		if got := root.host(host, 0); got != want {
+		if got := root.host(host); got != want {
 			t.Errorf("host %q is stored in %s, want %s", host, got, want)
 		}
 	}

@@ -253,7 +253,7 @@ func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 		"Look": func() error { _, err := s.Look(t.Context()); return err },
 		"Own":  func() error { _, err := s.Own(t.Context()); return err },
 		"List": func() error { _, err := s.List(t.Context(), layout); return err },
-		"Host": func() error { _, err := s.Host(t.Context(), "h", 0); return err },
+		"Host": func() error { _, err := s.Host(t.Context(), "h"); return err },
 		"History": func() error {
 			_, err := s.History(t.Context(), layout, 3)
 			return err
@@ -307,11 +307,11 @@ func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		record[c.worker] = done.Record
-		if found, err := s.Host(t.Context(), "a/../b", 0); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
+		if found, err := s.Host(t.Context(), "a/../b"); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
 			t.Errorf("%d: the host's is %q, %v, after %d writes; want %d, %d", i, found.Value, err, writes, c.stored, c.writes)
 		}
 	}
-	if found, err := s.Host(t.Context(), "b", 0); err != nil || found.Version != 0 {
+	if found, err := s.Host(t.Context(), "b"); err != nil || found.Version != 0 {
 		t.Errorf("another host's is %+v, %v", found, err)
 	}
 }

@@ -41,8 +41,8 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 				stored.Version = versionOf(results[atRecord].Stat)
 			}
 			s.prefer(ctx, w)
-			if w.Before.Host != "" {
-				s.client.forget(ctx, s.host(w.Before.Host, w.Before.Lane), w.Node.Worker)
+			if w.Before != "" {
+				s.client.forget(ctx, s.host(w.Before), w.Node.Worker)
 			}
 			return claims.Written{Stored: true, Record: stored}, nil
 		case err == nil:
@@ -125,7 +125,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	if w.Host == "" {
 		return
 	}
-	path, value := s.host(w.Host, w.Lane), fmt.Append(nil, w.Node.Worker)
+	path, value := s.host(w.Host), fmt.Append(nil, w.Node.Worker)
 	found, err := s.client.get(ctx, kindHost, path)
 	switch {
 	case err != nil || string(found.Value) == string(value):
@@ -138,7 +138,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	}
 	if err != nil {
 		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
-			"host", w.Host, "lane", w.Lane, "worker", w.Node.Worker, "error", err)
+			"host", w.Host, "worker", w.Node.Worker, "error", err)
 	}
 }
 

@@ -24,5 +24,5 @@ func (t *Tree) SetHistory(worker int, value []byte) {
 
 // SetHost changes which worker ID a host had last.
 func (t *Tree) SetHost(host string, value []byte) {
-	t.hosts[preferenceKey(host, 0)] = claims.Entry{Value: value, Version: t.next(t.hosts[preferenceKey(host, 0)])}
+	t.hosts[host] = claims.Entry{Value: value, Version: t.next(t.hosts[host])}
 }

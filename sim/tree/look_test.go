@@ -79,7 +79,7 @@ func TestAClaimThatFindsNothingWritesNothing(t *testing.T) {
 		for _, r := range []coord.Request{
 			{Fresh: true, Latest: 1000},
 			{Look: true, Worker: 3, Latest: 1000},
-			{Look: true, Worker: coord.AnyWorker, Predecessor: "no name", Stale: []string{"", "no name"}},
+			{Look: true, Worker: coord.AnyWorker, Predecessor: "no name"},
 		} {
 			var full *coord.ExhaustedError
 			if _, err := late.Claim(t.Context(), r); !errors.As(err, &full) || full.Held != inTree {

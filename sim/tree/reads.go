@@ -66,12 +66,12 @@ func (s *Store) List(ctx context.Context, layout claims.Entry) (found claims.Tre
 }
 
 // Host implements claims.Store. It is a hint, and may be an old one.
-func (s *Store) Host(ctx context.Context, host string, lane int) (stored claims.Entry, err error) {
+func (s *Store) Host(ctx context.Context, host string) (stored claims.Entry, err error) {
 	if _, _, err := s.seen(); err != nil {
 		return claims.Entry{}, err
 	}
 	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
-		e := t.hosts[preferenceKey(host, lane)]
+		e := t.hosts[host]
 		return func() { stored = e }
 	})
 	return stored, err

@@ -6,7 +6,6 @@ package tree
 import (
 	"bytes"
 	"maps"
-	"net/url"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord/claims"
@@ -212,10 +211,10 @@ func (t *Tree) write(w claims.Write) claims.Written {
 	version := t.next(record)
 	t.records[worker] = claims.Entry{Value: w.Record.Value, Version: version}
 	if w.Host != "" {
-		t.hosts[preferenceKey(w.Host, w.Lane)] = claims.Entry{Value: decimal(worker), Version: version}
+		t.hosts[w.Host] = claims.Entry{Value: decimal(worker), Version: version}
 	}
-	if before := preferenceKey(w.Before.Host, w.Before.Lane); w.Before.Host != "" && string(t.hosts[before].Value) == string(decimal(worker)) {
-		delete(t.hosts, before)
+	if string(t.hosts[w.Before].Value) == string(decimal(worker)) {
+		delete(t.hosts, w.Before)
 	}
 	if w.History.Value != nil {
 		v := version
@@ -231,11 +230,6 @@ func (t *Tree) write(w claims.Write) claims.Written {
 		t.Stored(worker, w.Record.Value)
 	}
 	return claims.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
-}
-
-// preferenceKey is the key of the preference of a host's lane.
-func preferenceKey(host string, lane int) string {
-	return claims.PreferenceKey(url.PathEscape(host), lane)
 }
 
 func (t *Tree) delete(name string) {
