@@ -63,6 +63,7 @@ type cut struct {
 	counts func(path string) bool // of what flushes; nil: all
 	number int
 	after  bool
+	full   bool // the disk is, once the daemon serves: records are exchanged with the spare file
 }
 
 // phase is of a daemon's life.
@@ -76,7 +77,7 @@ const (
 
 // drawnCut draws one. A daemon that did not come to serve is followed by one that must.
 func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
-	c := cut{after: chance.IntN(2) == 0, from: serving}
+	c := cut{after: chance.IntN(2) == 0, from: serving, full: chance.IntN(4) == 0}
 	if served && chance.IntN(3) == 0 {
 		c.from, c.number = starting, 1+chance.IntN(firstFlushes)
 		return c
@@ -168,6 +169,9 @@ func (h *host) live(c cut) {
 	case at = <-off:
 	case <-l.served:
 		h.serves(l)
+		if c.full {
+			h.disk.Fill(true)
+		}
 		if c.from != starting {
 			off = h.arm(c)
 		}
@@ -191,6 +195,7 @@ func (h *host) live(c cut) {
 	if err = errors.Join(err, context.Cause(l.over)); err != nil {
 		h.fail(err)
 	}
+	h.disk.Fill(false)
 	h.disk.Restore(h.chance)
 	h.compare(l.ids)
 	h.tally.cut(at, c, h.serving.Load())

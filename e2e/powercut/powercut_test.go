@@ -111,6 +111,9 @@ func powerCuts(t *testing.T, alone bool) {
 		}
 	})
 	t.Log(&total)
+	if *cuts >= 8*firstFlushes && total.of[spareFile] == 0 {
+		t.Error("the power was never cut at a flush of a spare file")
+	}
 	if !t.Failed() && (total.cuts != *cuts || total.compared == 0 || (total.marked == 0) != alone) {
 		t.Errorf("%d cuts, not %d; %d IDs were compared with a record, %d with a mark", total.cuts, *cuts, total.compared, total.marked)
 	}
@@ -163,12 +166,15 @@ func TestALostRecordShows(t *testing.T) {
 	t.Errorf("no ID was above its record, after %d cuts of a disk that lies", limit)
 }
 
-// isJournal, isRecord and inDirectory say what a flush was of: the journal, a record of the
-// directory that is made anew or the names of the records, anything in the directory.
+// isJournal, isRecord and inDirectory say what a flush was of: the journal; a record of the
+// directory, which is made anew or of the spare file, or the names of the records; anything in the
+// directory.
 func isJournal(path string) bool { return strings.HasPrefix(path, "state/journal") }
 
 func isRecord(path string) bool {
-	return inDirectory(path) && (strings.HasSuffix(path, "/new") || strings.HasSuffix(path, "/workers"))
+	return inDirectory(path) && (strings.HasSuffix(path, "/new") || isSpare(path) || strings.HasSuffix(path, "/workers"))
 }
+
+func isSpare(path string) bool { return strings.HasPrefix(path, "coord/spare-") }
 
 func inDirectory(path string) bool { return strings.HasPrefix(path, "coord/") || path == "coord" }

@@ -34,6 +34,9 @@ type tally struct {
 	aboveMark   int // of them, those above its mark
 }
 
+// spareFile is the kind of a flush on a full disk, where a record is exchanged with the spare file.
+const spareFile = "spare file"
+
 // kind is what a flush was of.
 func kind(f forgetfs.Flush) string {
 	switch {
@@ -41,6 +44,8 @@ func kind(f forgetfs.Flush) string {
 		return "no flush"
 	case isJournal(f.Path):
 		return "journal"
+	case isSpare(f.Path):
+		return spareFile
 	case isRecord(f.Path) && f.Directory:
 		return "names of records"
 	case isRecord(f.Path):

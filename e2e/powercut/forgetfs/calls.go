@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
 )
 
 const estale = syscall.ESTALE
@@ -125,12 +126,14 @@ func (c *calls) Rmdir(_ <-chan struct{}, in *fuse.InHeader, name string) fuse.St
 }
 
 func (c *calls) Rename(_ <-chan struct{}, in *fuse.RenameIn, name, as string) fuse.Status {
-	const noReplace = 1 // RENAME_NOREPLACE of renameat2(2)
-	if in.Flags&^noReplace != 0 {
-		return fuse.EINVAL
-	}
 	return c.with(in.NodeId, func(d *disk, at *node) syscall.Errno {
-		return d.rename(at.number, name, in.Newdir, as, in.Flags == 0)
+		switch in.Flags {
+		case 0, unix.RENAME_NOREPLACE:
+			return d.rename(at.number, name, in.Newdir, as, in.Flags == 0)
+		case unix.RENAME_EXCHANGE:
+			return d.exchange(at.number, name, in.Newdir, as)
+		}
+		return syscall.EINVAL
 	})
 }
 
@@ -151,6 +154,9 @@ func (c *calls) Read(_ <-chan struct{}, in *fuse.ReadIn, buf []byte) (fuse.ReadR
 
 func (c *calls) Write(_ <-chan struct{}, in *fuse.WriteIn, data []byte) (uint32, fuse.Status) {
 	status := c.with(in.NodeId, func(d *disk, n *node) syscall.Errno {
+		if d.full && in.Offset+uint64(len(data)) > n.room() {
+			return syscall.ENOSPC
+		}
 		d.write(n, data, int64(in.Offset))
 		return 0
 	})
@@ -163,7 +169,11 @@ func (c *calls) Fallocate(_ <-chan struct{}, in *fuse.FallocateIn) fuse.Status {
 		return fuse.Status(syscall.EOPNOTSUPP)
 	}
 	return c.with(in.NodeId, func(d *disk, n *node) syscall.Errno {
-		if end := in.Offset + in.Length; in.Mode&keepSize == 0 && end > n.size() {
+		end := in.Offset + in.Length
+		if d.full && end > n.room() {
+			return syscall.ENOSPC
+		}
+		if in.Mode&keepSize == 0 && end > n.size() {
 			d.resize(n, int64(end))
 		}
 		return 0

@@ -19,7 +19,11 @@ type disk struct {
 	last    uint64           // the highest inode number in use: none is used twice
 	changes []*change        // of names, that are not durable; the oldest first
 	sector  func(path string) int64
+	full    bool // no file gets more blocks than it has
 }
+
+// block is the bytes of a file that it has room for together.
+const block = 4096
 
 // node is a file, a directory or a socket.
 type node struct {
@@ -75,6 +79,9 @@ func (n *node) isDirectory() bool { return n.names != nil }
 
 // size is in bytes.
 func (n *node) size() uint64 { return uint64(len(n.data)) }
+
+// room is how far a file can be written without another block.
+func (n *node) room() uint64 { return (n.size() + block - 1) / block * block }
 
 // lookup returns what a name leads to.
 func (d *disk) lookup(directory uint64, name string) (*node, syscall.Errno) {
@@ -153,14 +160,33 @@ func (d *disk) rename(from uint64, name string, to uint64, as string, replace bo
 	return 0
 }
 
+// exchange has two names lead to each other's files.
+func (d *disk) exchange(from uint64, name string, to uint64, as string) syscall.Errno {
+	one, errno := d.lookup(from, name)
+	if errno != 0 {
+		return errno
+	}
+	other, errno := d.lookup(to, as)
+	if errno != 0 {
+		return errno
+	}
+	if one.isDirectory() || other.isDirectory() {
+		return syscall.EINVAL // none of those is exchanged here
+	}
+	d.change(update{from, name, other.number}, update{to, as, one.number})
+	return 0
+}
+
 // change makes a change of names, which nothing has made durable yet.
 func (d *disk) change(updates ...update) {
 	for _, u := range updates {
-		at := d.nodes[u.directory]
-		at.mtime = time.Now()
-		if old := d.nodes[at.names[u.name]]; old != nil {
+		if old := d.nodes[d.nodes[u.directory].names[u.name]]; old != nil {
 			old.linked = false
 		}
+	}
+	for _, u := range updates {
+		at := d.nodes[u.directory]
+		at.mtime = time.Now()
 		if u.number == 0 {
 			delete(at.names, u.name)
 			continue

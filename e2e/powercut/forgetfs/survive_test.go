@@ -76,6 +76,16 @@ func TestWhatSurvives(t *testing.T) {
 	m.expect("a rename, the file's data flushed", m.outcomes(replaced(func(dir string) {
 		m.check(unix.Fdatasync(int(m.create(dir+"/b", "new").Fd())))
 	}), both), "new, old", "none, new")
+	exchanged := func(then func(dir string)) func(dir string) {
+		return func(dir string) {
+			durable(dir+"/b", "old")
+			durable(dir+"/a", "new")
+			m.check(unix.Renameat2(unix.AT_FDCWD, m.path(dir+"/a"), unix.AT_FDCWD, m.path(dir+"/b"), unix.RENAME_EXCHANGE))
+			then(dir)
+		}
+	}
+	m.expect("an exchange", m.outcomes(exchanged(func(string) {}), both), "new, old", "old, new")
+	m.expect("an exchange, the directory flushed", m.outcomes(exchanged(m.syncDir), both), "old, new")
 	removed := func(then func(dir string)) func(dir string) {
 		return func(dir string) {
 			durable(dir+"/f", "x")
@@ -111,4 +121,30 @@ func TestTornWrites(t *testing.T) {
 	m.expect("a write over three sectors", torn,
 		"................", ".....xxxxxxxxxx.", ".....xxx........", ".....xxxxxxx....",
 		"........xxxxxxx.", "............xxx.", ".....xxx....xxx.")
+}
+
+func TestAFullDisk(t *testing.T) {
+	m := mount(t, forgetfs.Options{})
+	m.create("a", "old")
+	m.Fill(true)
+	if err := os.WriteFile(m.path("b"), []byte("new"), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("writing another file: %v", err)
+	}
+	if err := os.WriteFile(m.path("a"), []byte("within the block"), 0o600); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("writing a file that was cut off first: %v", err)
+	}
+	m.Fill(false)
+	m.create("a", "old")
+	m.Fill(true)
+	f, err := os.OpenFile(m.path("a"), os.O_WRONLY, 0)
+	m.check(err)
+	_, err = f.WriteAt([]byte("within the block"), 0)
+	m.check(err)
+	if _, err = f.WriteAt([]byte("x"), 4096); !errors.Is(err, unix.ENOSPC) {
+		t.Errorf("writing behind it: %v", err)
+	}
+	m.check(f.Close())
+	if got := m.read("a"); got != "within the block" {
+		t.Errorf("read %q", got)
+	}
 }
