@@ -240,9 +240,11 @@ func (n *node) loseVolume() {
 	n.do("sh", "-ec", `kubectl() { "$KUBECTL" "$@"; }; KUBECTL=`+n.program("kubectl")+"\n"+string(commands[1]))
 	n.Logf("FIGURE the documented commands repaired the member in %v", n.age()-began)
 	n.await(system, etcdSet)
-	if members := n.etcdctl(lost, "member", "list"); strings.Count(members, " started,") != 3 {
-		n.Errorf("the members are\n%s", members)
-	}
+	// A member is ready before it serves clients and is listed as started, by seconds at times.
+	n.until("the repaired member lists three that are started", func() (string, bool) {
+		members, err := n.try("kubectl", "-n", system, "exec", lost, "--", "etcdctl", "member", "list")
+		return members, err == nil && strings.Count(members, " started,") == 3
+	})
 }
 
 // granted waits until the daemons have written to etcd.
