@@ -70,7 +70,7 @@ func failedReloads(c *container) {
 		{"a program that fails", program, `printf '#!/bin/sh\ncase "$*" in *--takeover*) echo the program is broken >&2; exit 1;; esac\nexec ` + program +
 			`.whole "$@"\n' >` + program, "the program is broken"},
 		{"wrong settings", settings, "echo 'no-such-setting: 1' >>" + settings, "no-such-setting"},
-		{"settings that do not fit", settings, "sed -i 's/^lanes: 1$/lanes: 3/' " + settings, "has 1 lanes, and the newcomer 3"},
+		{"settings that do not fit", settings, "sed -i 's/^layout: flakeward$/layout: twitter/' " + settings, "the running daemon's layout is"},
 	} {
 		c.do("sh", "-c", "mv "+broken.file+" "+broken.file+".whole && cp -p "+broken.file+".whole "+broken.file+" && "+broken.script)
 		c.do("systemctl", "reload", "flakeward")
