@@ -72,10 +72,6 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 		sim.violate(p.slot, "tick %d is %v ahead of the true time, and %v were allowed", t, lead, sim.plan.Lead)
 		return
 	}
-	if l == nil || l.place.worker != int(parts.Worker) {
-		sim.violate(p.slot, "tick %d: worker ID %d was issued from a lane that was never put to use, or is another's", t, parts.Worker)
-		return
-	}
 	book, worker := l.book, l.place.worker
 	// 1: no ID twice.
 	from, to := parts.Sequence, parts.Sequence+uint64(run.N)

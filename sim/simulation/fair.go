@@ -6,8 +6,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// batches is what large requests got of a lane's tick while the clock showed it.
+// batches is what large requests got last of a lane's tick while the clock showed it.
 type batches struct {
+	lane *generator.Lane
 	tick generator.Tick
 	got  int
 }
@@ -29,12 +30,11 @@ func (p *proc) fair(run generator.Run, lane *generator.Lane, c *conn, now genera
 	if unordered || t != now || sim.small(c.queue[0].whole) {
 		return
 	}
-	b := p.batches[lane]
-	if b.tick != t {
-		b = batches{tick: t}
+	b := &p.batches
+	if b.lane != lane || b.tick != t {
+		*b = batches{lane: lane, tick: t}
 	}
 	b.got += run.N
-	p.batches[lane] = b
 	if kept := sim.capacity / 8; b.got > sim.capacity-kept {
 		sim.violate(p.slot, "tick %d: large requests got %d of its %d numbers, and %d are kept for small ones", t, b.got, sim.capacity, kept)
 	}
@@ -54,11 +54,7 @@ func (c *conn) waitsInTurn(wait issue.Wait, now generator.Tick) {
 		c.tries = 0
 		return
 	}
-	served := false // others get numbers of this tick
-	for _, b := range p.batches {
-		served = served || b.tick == now
-	}
-	if !served || now == c.tried {
+	if p.batches.tick != now || now == c.tried { // others get none of this tick, or it was counted
 		return
 	}
 	c.tried = now

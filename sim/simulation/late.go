@@ -105,7 +105,7 @@ func (p *proc) late(reason error) {
 	errs := []error{err}
 	for _, c := range p.claims {
 		if c.calls > 0 {
-			continue // another lane's call is under way, and this one would wait for it
+			continue // a call is under way, and this one would wait for it
 		}
 		// One that is lost says so; it has no need of the coordinator.
 		if err := c.Claim.Extend(ctx, coord.Progress{}); !errors.Is(err, coord.ErrLost) {

@@ -94,7 +94,7 @@ type proc struct {
 	inherited  *journal.Contents
 	foreign    []journal.Entry // of a journal that was written elsewhere: its marks are floors
 	lanes      map[*generator.Lane]*laneOf
-	batches    map[*generator.Lane]batches
+	batches    batches
 	contention contention
 	conns      [conns]conn
 
@@ -118,7 +118,7 @@ func (sim *Simulation) start(s *slot) {
 	}
 	s.starts++
 	sim.counts.Starts++
-	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, batches: map[*generator.Lane]batches{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.boot = s.host.known().Boot
 	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
