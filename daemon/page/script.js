@@ -4,6 +4,7 @@
 {
   const every = 1000, patience = 2000; // ms between two requests, and for an answer
   const cells = 180, cellMillis = 5000; // 15 minutes
+  const mostEntries = 40, sameFor = 10_000, mostMembers = 100;
 
   // --- Elements ---
 
