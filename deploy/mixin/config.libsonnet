@@ -31,6 +31,7 @@
       'access-denied',
       'coordinator-restored',
       'cluster-replaced',
+      'no-cluster',
       'cluster-exported',
       'claim-lost',
       'marks-raised',
