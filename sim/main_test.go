@@ -25,7 +25,7 @@ func TestManySeeds(t *testing.T) {
 
 func TestSeedsThatShowTooLittle(t *testing.T) {
 	right := simulation.Counts{Faults: 20, OfClocks: 5, IDs: 1, Served: 1}
-	all := simulation.Counts{Inherited: 250, Continued: 250, Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Rolled: 250, Idled: 250}
+	all := simulation.Counts{Inherited: 250, Continued: 250, Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Rolled: 250}
 	for name, c := range map[string]struct {
 		done  uint64
 		spoil func(total, least *simulation.Counts)
@@ -43,7 +43,6 @@ func TestSeedsThatShowTooLittle(t *testing.T) {
 		"few out of order":      {1000, func(total, _ *simulation.Counts) { total.Unordered-- }, true},
 		"few begun above 0":     {1000, func(total, _ *simulation.Counts) { total.Rolled-- }, true},
 		"few by bursts":         {1000, func(total, _ *simulation.Counts) { total.Drawn-- }, true},
-		"few idle":              {1000, func(total, _ *simulation.Counts) { total.Idled-- }, true},
 		"few, but few seeds":    {999, func(total, _ *simulation.Counts) { total.Unordered = 0 }, false},
 	} {
 		total, least := all, right

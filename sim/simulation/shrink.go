@@ -76,7 +76,6 @@ func (c *Counts) Add(d Counts) {
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
 	c.Rolled += d.Rolled
-	c.Idled += d.Idled
 	c.Copies += d.Copies
 	c.Parted += d.Parted
 	c.Apart += d.Apart

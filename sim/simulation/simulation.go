@@ -80,7 +80,6 @@ type Counts struct {
 	Unordered                    uint64        // runs out of the ring, or wherever there was room
 	Drawn                        uint64        // runs of ticks before the request came, by a burst
 	Rolled                       uint64        // ticks that began where the one before had stopped, and not at 0
-	Idled                        uint64        // spells without a request that ended with a daemon idle
 	Copies, Parted, Apart        uint64        // daemons on a copy of a state directory; that got a worker ID; and another than their original had
 	Calmly                       uint64        // copies with nothing in their way, that got one in time
 	Parting                      time.Duration // until copies got one
