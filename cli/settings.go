@@ -100,11 +100,9 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "State", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
 			Usage: "create a cluster that grants this `DURATION` ahead: IDs go on for so long without the coordinator; cluster set changes it"},
 		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "State",
-			Usage: "extend the grant at this `INTERVAL`"},
+			Usage: "extend the grant at this `INTERVAL` while IDs are issued"},
 		&urfave.GenericFlag{Name: "journal-step", Value: (*duration)(&c.Grant.Step), Category: "State",
 			Usage: "keep the high-water mark on disk this `DURATION` ahead, at least two ticks: a restart after a crash waits for so long"},
-		&urfave.GenericFlag{Name: "idle-after", Value: (*duration)(&c.Grant.Idle), Category: "State",
-			Usage: "after this `DURATION` without a request, write the mark on disk only for the next one, and extend the grant six times a --window; 0: never"},
 
 		&urfave.GenericFlag{Name: "max-sleep", Value: (*duration)(&c.Waiting.MaxSleep), Category: "Waiting",
 			Usage: "wait for a clock that was set back by up to this `DURATION`"},

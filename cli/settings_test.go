@@ -65,7 +65,7 @@ var others = map[string]string{
 	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true",
 	"layout": "twitter", "datacenter": "3", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
-	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "idle-after": "1600ms", "max-sleep": "16ms", "max-block": "17s",
+	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
 
@@ -215,7 +215,7 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 }
 
 // durations are the settings that are time spans.
-var durations = []string{"ttl", "window", "publish", "journal-step", "idle-after", "max-sleep", "max-block", "burst"}
+var durations = []string{"ttl", "window", "publish", "journal-step", "max-sleep", "max-block", "burst"}
 
 func TestDurationsWithoutAUnit(t *testing.T) {
 	check := func(t *testing.T, name string, err error) {

@@ -71,6 +71,7 @@ func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	c.Grant.Window, c.Grant.Publish = 11*time.Second, 200*time.Millisecond
 	r := start(t, c)
 	etcd.StopAll()
+	r.next() // it asks the coordinator
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
 	r.says("nothing listens there (connection refused)")
 	r.shows("half-over")
@@ -107,12 +108,14 @@ func TestALoginThatIsRefusedIsSeen(t *testing.T) {
 	must.Get(etcd.Client().UserChangePassword(t.Context(), "ours", changed))(t)
 	etcd.Stop(0)
 	etcd.Start(0)
+	r.next()
 	r.tells("login-refused", condition.LoginRefused.Do(), true)
 	said("login-refused", `there is no user "ours", or the password is wrong`)
 	write(changed)
 	hangup <- syscall.SIGHUP
 	well()
 	must.Get(etcd.Client().UserRevokeRole(t.Context(), "ours", "ours"))(t)
+	r.next()
 	r.tells("access-denied", condition.AccessDenied.Do(), true)
 	said("access-denied", `the user "ours" may not read and write all keys that begin with /x/`)
 	must.Get(etcd.Client().UserGrantRole(t.Context(), "ours", "ours"))(t)
@@ -136,8 +139,15 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 		t.Fatal(members, err)
 	}
 	must.Do(t, by.Clear(t.Context(), members[0].Claim))
-	r.shows("claim-lost")
 	until := time.Now().Add(time.Minute)
+	asked := func(code condition.Code) { // a daemon that nobody asks publishes seldom
+		for !r.codes()[code] && time.Now().Before(until) {
+			_, _ = r.do("NEXT")
+		}
+		r.shows(code)
+	}
+	asked("claim-lost")
+	r.until("a claim", func(info map[string]string) bool { return info["claimed"] == "true" })
 	for !r.codes()["order"] {
 		if time.Now().After(until) {
 			t.Fatalf("no request waits for its order; the log:\n%s", r.log)
@@ -153,6 +163,7 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	r.shows("order")
 	r.shows("marks-raised")
 	must.Get(by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())))(t)
+	asked("floor-ahead")
 	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
 }
 
@@ -206,8 +217,8 @@ func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	c.Cluster.Coord, c.Clock, c.IDs.Layout = etcd.URL("x"), clock, "time=31@1s,worker=10,sequence=4;epoch=2026-01-01"
 	c.Grant.Step, c.Grant.Publish, c.Waiting.MaxBlock = 2*time.Second, 100*time.Millisecond, 2*time.Second
 	r := start(t, c)
-	r.next()
 	etcd.StopAll()
+	r.next()
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
 	clock.by.Add(-int64(time.Hour))
 	r.refused("clock-behind", "NEXT", 16)
@@ -229,10 +240,10 @@ func TestARecordBeyondTheLayoutIsSeen(t *testing.T) {
 	c := config(dir(t))
 	c.Cluster.Coord, c.Grant.Publish = etcd.URL("x"), 100*time.Millisecond
 	r := start(t, c)
-	r.next()
 	by := operator(t, c.Cluster.Coord)
 	must.Get(by.Inspect(t.Context()))(t)
 	must.Get(by.Raise(t.Context(), layoutOf(t, c).MaxTick()+1))(t)
+	r.next()
 	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
 	r.says("the worker ID cannot be used")
 }

@@ -148,7 +148,7 @@ func DefaultConfig() Config {
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
 		Cluster: Cluster{Coord: inStateDir, TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", SequenceStart: StartRolling, Form: form.Integer.String()},
-		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second, Idle: 10 * time.Second},
+		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
 	}
@@ -219,9 +219,6 @@ func (c Config) Validate() error {
 	t := c.timing(layout)
 	if t.Step < 10*time.Millisecond || t.Step > time.Minute {
 		bad("journal-step", "%v is not within 10ms and 1m", t.Step)
-	}
-	if t.Idle != 0 && (t.Idle < time.Second || t.Idle > 24*time.Hour) {
-		bad("idle-after", "%v is neither 0, for never, nor within 1s and 24h", t.Idle)
 	}
 	if t.Publish < 100*time.Millisecond {
 		bad("publish", "%v is below 100ms", t.Publish)

@@ -316,7 +316,6 @@ func TestValidate(t *testing.T) {
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 999 * time.Microsecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 2*time.Second + 1 }},
 		{"journal-step", func(c *daemon.Config) { c.Grant.Step = time.Millisecond }},
-		{"idle-after", func(c *daemon.Config) { c.Grant.Idle = time.Millisecond }},
 		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 19 * time.Second }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 25 * time.Hour }},

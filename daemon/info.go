@@ -91,7 +91,6 @@ func infoWorker(f metrics.Figures) resp.Section {
 		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
 		"ceiling_time", f.Layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
-		"idle", h.Idle,
 		"condition", why,
 		"condition_code", condition.CodeOf(f.Condition),
 		"condition_do", do,

@@ -58,7 +58,7 @@ func (l *lane) state(now clockguard.Reading) string {
 		return stateUnavailable
 	case of.Highest() <= of.Floor() && (!opens || wait > l.first):
 		return stateStopped // until the clock has come to the floor, or the first grant
-	case max(tick, of.Highest()) > of.Ceiling() && !l.holder.Load().Holding().Idle:
+	case max(tick, of.Highest()) > of.Ceiling() && !l.holder.Load().Unasked():
 		return stateStopped
 	case tick < of.Highest() && condition.CodeOf(l.holder.Load().Condition()) == condition.ClockBehind:
 		return stateStopped // until the clock has come to the last ID

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
@@ -45,7 +44,6 @@ func (d *Daemon) start(handed grant.Handed) *journal.Contents {
 		Joined:  d.joined,
 		Machine: d.machine.generation,
 		Alone:   d.config.coordinator().InStateDir,
-		Idle:    debug.FreeOSMemory, // what the start and the last requests took
 		Status:  d.config.Service.Status,
 		Events:  d.events,
 		Log:     d.log,

@@ -101,14 +101,10 @@ func (k *Holder) Condition() error {
 	if c == nil {
 		c, end = k.contact.failure.get(), max(h.granted, end)
 	}
-	if c == nil && !k.held.dormant(h) {
-		c = k.pace.late(h, k.Coord, k.held.woken.Load())
+	if c == nil && !k.held.unasked(h) {
+		c = k.pace.late(h, k.Coord, generator.Tick(k.held.asked.Load()))
 	}
 	early, behind, outside := k.pace.early(h), k.behind(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
-	var begun time.Time
-	if c != nil {
-		begun = c.Since
-	}
 	switch {
 	case outside != nil:
 		c = &condition.Condition{Code: condition.OutsideLayout, Stopped: true, Since: k.pace.leftLayout(), Err: outside}
@@ -126,9 +122,6 @@ func (k *Holder) Condition() error {
 		return nil
 	default:
 		k.pace.judge(c, h, end)
-		if c.Stopped && c.Since.Before(begun) && k.held.restedSince(c.Since) {
-			c.Since = begun // the mark was behind before, but a request would have had it renewed
-		}
 	}
 	if h.lane != nil && h.lane.Highest() > h.lane.Floor() {
 		c.Last = k.pace.layout.StartOf(h.lane.Highest())
@@ -164,9 +157,13 @@ func (p *pace) judge(c *condition.Condition, h holding, end generator.Tick) {
 	case !c.Stopped:
 		c.Ends = p.layout.StartOf(end + 1)
 	default:
-		c.Since, c.Cause = p.layout.StartOf(end+1), c.Code
-		if c.Code = condition.GrantEnded; end < h.granted {
+		begun, ended := c.Since, p.layout.StartOf(end+1)
+		c.Since, c.Cause, c.Code = ended, c.Code, condition.GrantEnded
+		if end < h.granted {
 			c.Code = condition.JournalEnded
+			if begun.After(ended) {
+				c.Since = begun // a request would have had the mark renewed before
+			}
 		}
 	}
 }
@@ -221,13 +218,12 @@ func (k *Holder) isStuck(h holding) bool {
 }
 
 // late returns the condition of a lane whose ceiling the clock is beyond although nothing has
-// failed: an answer is waited for. nil if there is none. Nobody has waited before woken, in
-// nanoseconds since 1970.
-func (p *pace) late(h holding, coordinator string, woken int64) *condition.Condition {
+// failed: an answer is waited for. nil if there is none. Nobody has waited before the tick asked.
+func (p *pace) late(h holding, coordinator string, asked generator.Tick) *condition.Condition {
 	if h.lane == nil || h.lane.Closed() || p.tick() <= h.lane.Ceiling() {
 		return nil
 	}
-	c := &condition.Condition{Since: time.Unix(0, max(p.layout.UnixNanos(h.lane.Ceiling()+1), woken))}
+	c := &condition.Condition{Since: p.layout.StartOf(max(h.lane.Ceiling()+1, asked))}
 	if h.lane.Ceiling() < h.granted {
 		c.Err = fmt.Errorf("the journal's next mark is not on disk yet: %w", condition.ErrLate)
 	} else {

@@ -74,12 +74,10 @@ func New(c Config, issuer Issuer) *Holder {
 	w.unlock()
 	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{
-		idleness: idleness{after: c.Timing.Idle, awake: d.wake},
-		pace:     p, writer: w, coord: c.Coord, text: LayoutText(c.Layout, c.Datacenter),
+		pace: p, writer: w, coord: c.Coord, text: LayoutText(c.Layout, c.Datacenter),
 		issuer: issuer, issued: issued, log: c.Log, wake: make(chan struct{}, 1),
 		state: state{current: none(), draining: none()},
 	}
-	held.ask(p.now())
 	issued.held = held
 	link := &contact{pace: p, held: held, issuer: issuer, issued: issued, log: c.Log, backoff: backoff{pace: p}}
 	link.failure.set(p.now(), fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
@@ -110,12 +108,15 @@ func (k *Holder) Cluster() string { return k.held.cluster() }
 
 // Holding shows the worker ID in use.
 func (k *Holder) Holding() Holding {
-	current := k.held.snapshot().current
-	shown := current.shown()
-	shown.Idle, shown.Published = k.held.dormant(current), k.contact.published.Load()
+	shown := k.held.snapshot().current.shown()
+	shown.Published = k.contact.published.Load()
 	shown.Claims = k.held.claims()
 	return shown
 }
+
+// Unasked reports whether the journal's mark has ended only because nobody asks for IDs: the first who
+// does waits for one write.
+func (k *Holder) Unasked() bool { return k.held.unasked(k.held.snapshot().current) }
 
 // Inherit takes over what an earlier process of this host left in the journal. It is called once,
 // before the first Acquire. What is not usable is refused with the reason, and the record rules
@@ -151,8 +152,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claim
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
 
-// Renew keeps the journal's marks ahead of the clock and raises the lanes up to them, unless nobody
-// asks for IDs.
+// Renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes up
+// to them.
 func (k *Holder) Renew() error { return k.held.renew() }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its

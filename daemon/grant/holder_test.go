@@ -132,7 +132,15 @@ func TestConditionBeforeAnythingFailed(t *testing.T) {
 		t.Fatalf("the trouble is %v, want none", err)
 	}
 	w.clock.Advance(step + time.Millisecond)
-	p.says(p.Condition(), "journal's next mark", "since ")
+	if err := p.Condition(); err != nil {
+		t.Errorf("nobody has asked since the mark ended, and the trouble is %v, want none", err)
+	}
+	w.clock.Advance(step)
+	p.ExtendNow()
+	p.says(p.Condition(), "journal's next mark", "since "+w.layout.StartOf(w.tick()).UTC().Format(logging.TimeFormat))
+	w.clock.Advance(step)
+	p.ExtendNow()
+	p.says(p.Condition(), "since "+w.layout.StartOf(w.tick()-generator.Tick(step/time.Millisecond)).UTC().Format(logging.TimeFormat))
 	must.Do(t, p.Renew())
 	if err := p.Condition(); err != nil {
 		t.Errorf("with the mark on disk the trouble is %v, want none", err)

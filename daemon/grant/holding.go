@@ -19,6 +19,7 @@ type holding struct {
 	// published is the highest mark that was sent with an Extend. For a journal that was inherited
 	// it is that journal's mark: the record has none above it, or the journal is not adopted.
 	published generator.Tick
+	told      generator.Tick // the last tick in which nothing was issued that was not sent with an Extend
 	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
 	since int64
 	// ended is the first tick in which no ID could be had, if what was issued from ended because
@@ -105,7 +106,6 @@ type Holding struct {
 	Issued  generator.Tick
 	Mark    generator.Tick // the journal's
 	Granted generator.Tick // the coordinator's ceiling, as acknowledged
-	Idle    bool           // nobody asks for IDs: the first who does waits until the mark is renewed
 	// Published is when the coordinator has granted last, by this process's known time, in
 	// nanoseconds since 1970; 0: never.
 	Published int64

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -41,7 +42,7 @@ type holdings struct {
 	issued *Issued
 	log    hclog.Logger
 	wake   chan struct{} // has Holder.Mark renew the journal
-	idleness
+	asked  atomic.Int64  // the tick in which a request found the lane in use at its ceiling; the first for each ceiling
 
 	mu       sync.Mutex // guards what follows; never held over a call that waits
 	state    state

@@ -138,6 +138,12 @@ func (p *process) Changed() {
 	}
 }
 
+// Renew is Holder.Renew after a request that found the lane at its ceiling.
+func (p *process) Renew() error {
+	p.ExtendNow()
+	return p.Holder.Renew()
+}
+
 // boot starts a process as far as the journal; the coordinator is not attached yet.
 func (h *host) boot() *process {
 	h.t.Helper()

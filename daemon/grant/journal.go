@@ -58,38 +58,31 @@ func (w *writer) failing() *condition.Condition {
 	return c
 }
 
-// renew keeps the journal's marks ahead of the clock and raises the lanes up to them. It does
-// nothing while a mark is still half a step ahead. While nobody asks for IDs the marks stay, and
-// the journal is written only if the last write failed. After an error a lane goes on to the mark
-// that is on disk and no further.
+// renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes up
+// to them. It does nothing while a mark is still half a step ahead. After an error a lane goes on to
+// the mark that is on disk and no further.
 func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err
 	}
 	hs.writer.lock()
 	defer hs.writer.unlock()
-	idle := hs.update()
 	hs.mu.Lock()
-	s, moved, owed := hs.state, hs.moved, false
+	s, moved := hs.state, hs.moved
 	current, draining := *s.current, *s.draining
 	hs.mu.Unlock()
 	if moved != nil {
 		return moved
 	}
-	m := marks{}
-	if idle {
-		m[s.current], m[s.draining] = current.mark, draining.mark
-		owed = hs.writer.disk.get() != nil
-	} else {
-		m[s.current], m[s.draining] = hs.markFor(current), hs.markFor(draining)
-	}
-	if m[s.current] <= current.mark && m[s.draining] <= draining.mark && !owed {
+	m := marks{s.current: hs.markFor(current), s.draining: hs.markFor(draining)}
+	if m[s.current] <= current.mark && m[s.draining] <= draining.mark {
 		return nil
 	}
 	return hs.write(nil, m)
 }
 
-// markFor is the mark that h should have on disk now.
+// markFor is the mark that h should have on disk now: another one only if something was issued, or
+// asked for, since it had the one that it has.
 func (hs *holdings) markFor(h holding) generator.Tick {
 	if h.lane == nil || h.lane.Closed() {
 		return h.mark
@@ -97,10 +90,24 @@ func (hs *holdings) markFor(h holding) generator.Tick {
 	// From the clock, and not from the lane's floor or last tick where those are ahead of it: a
 	// daemon that starts and crashes again and again would push its mark on by a step each time.
 	now := hs.pace.tick()
-	if h.mark-now > hs.pace.step/2 {
+	wanted := max(h.lane.Highest(), generator.Tick(hs.asked.Load()))
+	if h.mark-now > hs.pace.step/2 || wanted <= h.mark-hs.pace.step { // a mark begins a step ahead
 		return h.mark
 	}
 	return max(h.mark, min(h.granted, now+hs.pace.step))
+}
+
+// ask notes that a request found the lane in use at its ceiling, unless another waits there.
+func (hs *holdings) ask() {
+	if before := hs.asked.Load(); before <= int64(hs.snapshot().current.ceiling()) {
+		hs.asked.CompareAndSwap(before, int64(hs.pace.tick()))
+	}
+}
+
+// unasked reports whether the mark has ended only because nobody asks for IDs.
+func (hs *holdings) unasked(h holding) bool {
+	tick, ceiling := hs.pace.tick(), h.ceiling()
+	return ceiling > 0 && tick > ceiling && tick <= h.granted && hs.asked.Load() <= int64(ceiling) && hs.writer.disk.get() == nil
 }
 
 // record makes a change of what is held when the journal has it. The change replaces holdings, and

@@ -48,6 +48,7 @@ func (h *host) ahead(all ...*process) {
 		h.clock.Step(window)
 		for _, p := range all {
 			must.Do(h.t, p.Publish(h.t.Context()))
+			must.Do(h.t, p.Renew())
 		}
 	}
 }

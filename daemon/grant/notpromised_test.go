@@ -106,6 +106,7 @@ func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
 	restore := w.save()
 	before.clock.Step(aheadFor)
 	must.Do(t, before.Publish(t.Context()))
+	must.Do(t, before.Renew())
 	before.issueAll()
 	before.clock.Step(-aheadFor)
 	restore()

@@ -13,9 +13,8 @@ import (
 // Timing is how far ahead marks are pushed, and how often.
 type Timing struct {
 	Window  time.Duration // the grant in the coordinator, until the cluster says its own
-	Publish time.Duration // between two grants
+	Publish time.Duration // between two grants, while IDs are issued
 	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
-	Idle    time.Duration // after the last request: then marks stay, and grants are extended rarely; 0: never
 }
 
 // pace is a holder's time: its clock, in ticks, and how far ahead of it marks go.

@@ -24,13 +24,17 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	ceiling := c.pace.furthest()
+	ceiling, issued := c.pace.furthest(), h.issued()
+	told := issued
+	if told == c.pace.tick() {
+		told-- // more may be issued in it
+	}
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.published = h.mark // from now on the record may have it
 		}
 	})
-	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: h.issued(), Mark: h.mark})
+	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued, Mark: h.mark})
 	c.issued.Learn(c.coord.Known)
 	if err != nil {
 		return c.notGranted(h, err)
@@ -38,7 +42,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	_ = c.contact.noted(nil) // before the grant is seen, or it would be one that a failure ends
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
-			now.current.granted = max(now.current.granted, ceiling)
+			now.current.granted, now.current.told = max(now.current.granted, ceiling), told
 		}
 	}) // which cuts it: the answer may be older than a raise that another lane has learned of
 	s = c.held.snapshot()

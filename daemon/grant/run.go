@@ -50,7 +50,7 @@ func (k *Holder) ReLease(lane *generator.Lane) { k.demand.reLease(lane, string(c
 
 // ExtendNow implements issue.Owner.
 func (k *Holder) ExtendNow() {
-	k.held.ask(k.pace.now())
+	k.held.ask()
 	notify(k.held.wake)
 	notify(k.demand.wake)
 }
@@ -58,7 +58,7 @@ func (k *Holder) ExtendNow() {
 // CanAcquire implements issue.Owner.
 func (k *Holder) CanAcquire() bool { return k.contact.canAcquire() }
 
-// Mark renews the journal in time until ctx ends. It returns an error only if the journal must not
+// Mark renews the journal in time until ctx ends. While nobody asks for IDs it waits for a request. It returns an error only if the journal must not
 // be written any more: journal.ErrMoved or ErrCopied.
 func (k *Holder) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
@@ -66,14 +66,13 @@ func (k *Holder) Mark(ctx context.Context) error {
 	for ctx.Err() == nil {
 		err := k.held.renew()
 		wake, pause := k.held.wake, min(every, lastRetry)
-		if k.held.idle.Load() {
-			pause = k.pace.length() // a request signals, and so does a publish that finds one was served
-		}
-		if errors.Is(err, journal.ErrMoved) || errors.Is(err, ErrCopied) {
+		switch {
+		case errors.Is(err, journal.ErrMoved), errors.Is(err, ErrCopied):
 			return err
-		}
-		if err != nil {
-			wake, pause = nil, min(every, lastRetry) // requests would signal at once
+		case err != nil:
+			wake = nil // requests would signal at once
+		case k.Unasked():
+			pause = k.pace.length()
 		}
 		k.pace.pause(ctx, pause, wake)
 	}
@@ -84,13 +83,13 @@ func (k *Holder) Mark(ctx context.Context) error {
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
 // returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {
-	retry, rested := firstRetry, false
+	retry := firstRetry
 	for ctx.Err() == nil {
 		err := k.holdOnce(ctx)
 		switch {
 		case err == nil:
 			retry = firstRetry
-			rested = k.pauseHolding(ctx, rested)
+			k.pauseHolding(ctx)
 			continue
 		case errors.Is(err, coord.ErrOtherCluster):
 			k.Revoke()
@@ -181,36 +180,31 @@ func (c *Config) changed(was, is int) (said []any) {
 	return said
 }
 
-// pauseHolding waits until the next grant is due, or a request needs what only the coordinator can
-// give. While nobody asks for IDs the grant is due later; before says that the pause before this
-// one ended so, and rested that this one did.
-func (k *Holder) pauseHolding(ctx context.Context, before bool) (rested bool) {
-	begun := k.pace.now().Mono
-	due := begun + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
-	late := max(due, begun+clockguard.Mono(k.pace.rested(k.pace.length(), !before)))
+// pauseHolding waits until the grant is to be extended: half of it is left, or something was issued
+// in a Publish, or a request needs what only the coordinator can give.
+func (k *Holder) pauseHolding(ctx context.Context) {
+	now := k.pace.now().Mono
+	due := now + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
+	// Up to a fifth more than half, so that daemons which were granted together do not stay together.
+	half := generator.Tick(float64(k.pace.window()/2) * (1 + k.pace.random()/5))
 	for ctx.Err() == nil {
-		now := k.pace.now().Mono
-		resting := k.held.resting()
-		if rested && !resting && now > due {
-			// Daemons that are asked at one moment do not all publish at that moment.
-			due = min(late, now+clockguard.Mono(k.pace.random()*float64(k.Timing.Publish)))
+		pause := due.Sub(now)
+		if left := k.held.snapshot().current.granted - k.pace.tick() - half; left > 0 {
+			pause = min(pause, time.Duration(left)*k.Layout.TickLength())
 		}
-		rested = resting
-		left := due.Sub(now)
-		if rested {
-			left = late.Sub(now)
-		}
-		if left <= 0 {
-			return rested
-		}
-		k.pace.pause(ctx, left, k.demand.wake)
+		k.pace.pause(ctx, pause, k.demand.wake)
+		now = k.pace.now().Mono
 		cur := k.held.snapshot().current
-		if lane := k.demand.unwanted.Load(); lane != nil && lane == cur.lane {
-			return false
-		}
-		if cur.granted-k.pace.tick() < k.pace.window()/2 && cur.granted < k.pace.furthest() {
-			return false // the clock has run ahead of the grant
+		switch lane := k.demand.unwanted.Load(); {
+		case lane != nil && lane == cur.lane:
+			return
+		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest():
+			return
+		case now < due:
+		case cur.issued() != cur.told:
+			return
+		default:
+			due = now + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
 		}
 	}
-	return false
 }

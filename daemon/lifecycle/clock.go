@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -26,15 +25,9 @@ const (
 // Watch finds steps of the clock until ctx ends, also while nobody asks for an ID. It returns
 // grant.ErrCopied when the machine is a copy, and nil otherwise.
 func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
-	supply, clock, idle := newSupply(l), &stepped{lifecycle: l}, false
-	var told sync.WaitGroup
-	defer told.Wait()
+	supply, clock := newSupply(l), &stepped{lifecycle: l}
 	for {
-		was := idle
-		if idle = l.idle(); idle && !was && l.Idle != nil {
-			told.Go(l.Idle) // a step, or a copy of the machine, is found meanwhile
-		}
-		if l.Clock.Sleep(ctx, l.watchEvery(idle)) != nil {
+		if l.Clock.Sleep(ctx, l.watchEvery()) != nil {
 			return nil
 		}
 		if l.Machine.Changed() {
@@ -56,15 +49,12 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 
 // watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy
 // of the machine has to be found at once, before its session says anything to the coordinator.
-func (l *Lifecycle) watchEvery(idle bool) time.Duration {
-	if l.Machine.Now != nil || !idle {
+func (l *Lifecycle) watchEvery() time.Duration {
+	if l.Machine.Now != nil || !l.Holder.Unasked() {
 		return WatchEvery
 	}
-	return WatchIdle
+	return WatchUnasked
 }
-
-// idle reports whether nobody asks for IDs.
-func (l *Lifecycle) idle() bool { return l.Holder.Holding().Idle }
 
 // wake returns the channel by which Watch wakes Settle and verify.
 func (l *Lifecycle) wake() chan struct{} {

@@ -32,11 +32,11 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// WatchEvery is how often the clock is looked at beside the requests, and WatchIdle how often while
-// all lanes are idle and no copy of the machine can be found: each look wakes three threads.
+// WatchEvery is how often the clock is looked at beside the requests, and WatchUnasked how often while
+// nobody asks for IDs and no copy of the machine can be found: each look wakes three threads.
 const (
-	WatchEvery = 100 * time.Millisecond
-	WatchIdle  = time.Second
+	WatchEvery   = 100 * time.Millisecond
+	WatchUnasked = time.Second
 )
 
 // Lifecycle is one daemon's.
@@ -60,9 +60,6 @@ type Lifecycle struct {
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
 	Moved bool
-	// Idle is called whenever all lanes have become idle, in a goroutine that Watch waits for at its
-	// end; nil: nobody is to know.
-	Idle func()
 	// Status is told in a line how issuing is, whenever that changes; nil: nobody is to know.
 	Status func(string)
 	// Events counts what the log says with a code; nil: nobody counts it.

@@ -43,7 +43,6 @@ var families = []family{
 			put(1, s.Cluster.ID, strconv.FormatUint(s.Cluster.Datacenter, 10), s.Layout.String(), s.Cluster.UniqueWithin)
 		}},
 	value("ready", gauge, "1 if IDs can be issued.", func(s *scrape) float64 { return truth(s.Serves) }),
-	value("idle", gauge, "1 if nobody asks for IDs.", func(s *scrape) float64 { return truth(s.Holding.Idle) }),
 	{"in_condition", gauge, []string{"code"}, "1 for the condition that keeps the grant from growing.",
 		func(s *scrape, put put) {
 			in := condition.CodeOf(s.Condition)

@@ -96,7 +96,7 @@
   const readLane = sections => {
     const of = sections.Worker, away = name => of[name] > 0 ? (of[name] - of.now) * layout.tick : null;
     return {
-      state: of.state, worker: of.worker_id, claim: String(of.claim), idle: of.idle,
+      state: of.state, worker: of.worker_id, claim: String(of.claim),
       floor: away('floor'), issued: away('issued'), mark: away('journal_mark'), ceiling: away('ceiling'), now: layout.begins + of.now * layout.tick,
       code: of.condition_code, text: of.condition, what: of.condition_do, ends: Date.parse(of.condition_ends),
     };
@@ -237,15 +237,11 @@
     if (clock === 'held') return ['warn', 'Issuing IDs; the clock is held'];
     if (state === 'clock-behind') return ['warn', 'Issuing IDs; the clock is behind the last one'];
     const kind = away !== null || lane.code ? 'warn' : 'good';
-    if (idle()) return [kind, 'Idle: no requests'];
-    return [kind, 'Issuing IDs'];
+    return [kind, unasked(lane) ? 'Ready to issue IDs: no requests' : 'Issuing IDs'];
   };
 
-  // idle: nobody asked for an ID in the last two cells, as far as the page was open.
-  const idle = () => {
-    const at = Math.floor(performance.now() / cellMillis), recent = [history.get(at), history.get(at - 1)].filter(Boolean);
-    return recent.length > 0 && recent.every(cell => cell.ids === 0 && cell.requests === 0);
-  };
+  // unasked: the mark on the disk has ended, for nobody asks for IDs.
+  const unasked = l => l.state === 'ready' && l.mark !== null && l.mark < 0;
 
   const conditions = () => {
     if (status === null) return [];
@@ -319,9 +315,9 @@
       h('div', {class: 'lines', 'aria-hidden': true}, line(lane, held),
         s('svg', {class: 'axis', width: '100%', height: 20}, axis.map(([ms, text, where]) => s('text', {x: place(ms) + '%', y: 14, 'text-anchor': anchor(place(ms)), class: where || null}, text)))),
       table('As a table', [['Worker ID'], ['State'], ['Floor', 1], ['Last ID', 1], ['Mark', 1], ['Ceiling', 1]], [{list: [
-        lane.worker < 0 ? 'none' : String(lane.worker), pill(lane.idle && serves(lane) ? 'idle' : String(lane.state), serves(lane) ? 'good' : 'bad'),
+        lane.worker < 0 ? 'none' : String(lane.worker), pill(String(lane.state), serves(lane) ? 'good' : 'bad'),
         ...[lane.floor, lane.issued, lane.mark, lane.ceiling].map(signed)]}]),
-      h('p', {class: 'note'}, lane.idle ? 'Nobody asks for IDs, so the mark is left to end. That is healthy: the next request waits for one write to the disk.'
+      h('p', {class: 'note'}, unasked(lane) ? 'Nobody asks for IDs, so the mark has ended. That is healthy: the next request waits for one write to the disk.'
         : 'Times are from now. The daemon issues IDs above the floor, up to the mark on the disk and the coordinator’s ceiling.'));
   };
 
@@ -397,10 +393,9 @@
       String(m.worker), own(m.claim) ? [m.host, ' ', h('span', {class: 'dim'}, '(here)')] : m.host, pill(memberWords[m.state] || m.state, memberKinds[m.state] || 'bad'),
       seconds(m.lag_seconds, -1), seconds(m.ceiling_left_seconds, 1), seconds(m.issued_age_seconds, -1), seconds(m.age_seconds, -1), m.version]}));
     const more = all.length > mostMembers ? ` ${all.length - mostMembers} more: see flakeward status --cluster.` : '';
-    const ended = all.some(m => m.state === 'stopped') ? ' A daemon that nobody asks lets its grant end, and extends it with the next request.' : '';
     put($('members'), error,
       table('Members as a table', [['Worker ID'], ['Host'], ['State'], ['Mark', 1], ['Ceiling', 1], ['Last ID', 1], ['Claimed', 1], ['Version']], rows),
-      h('p', {class: 'note'}, `As they have published, ${span(performance.now() - cluster.at)} ago.${more}${ended}`));
+      h('p', {class: 'note'}, `As they have published, ${span(performance.now() - cluster.at)} ago.${more}`));
   };
 
   const show = () => {

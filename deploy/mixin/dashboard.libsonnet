@@ -39,7 +39,7 @@
         target('{{instance}}', 'instance:flakeward_grant_left_seconds:min{%(s)s}'),
         target('{{instance}} window', 'flakeward_window_seconds{%(s)s}'),
       ]),
-      panel('Since the last publish', 's', 'An idle daemon publishes each sixth of a window.', [
+      panel('Since the last publish', 's', 'A daemon that nobody asks publishes when half of its grant is left.', [
         target('{{instance}}', 'flakeward_clock_timestamp_seconds{%(s)s} - flakeward_published_timestamp_seconds{%(s)s}'),
       ]),
       panel('Lanes', 'none', 'Lanes that can issue, and conditions.', [

@@ -76,7 +76,7 @@ func start(t *testing.T) *site {
 	for _, host := range []string{"alpha", "beta"} {
 		c := daemontest.Config(sockettest.Dir(t))
 		c.Host, c.Cluster.Coord, c.Grant.Step = host, s.etcd.URL("page"), time.Second
-		c.Version, c.Grant.Idle = "v1.2.3", 2*time.Second
+		c.Version = "v1.2.3"
 		if first == nil {
 			c.Clock, c.Listen.Address = s.clock, "127.0.0.1:0"
 		} else if *shots == "" {
@@ -153,10 +153,10 @@ func TestThePage(t *testing.T) {
 	b.visit(s.url)
 	b.until("the page is live", text("link", "live"))
 	b.until("the members are shown", text("members", "alpha")+" && "+text("members", "beta"))
-	b.until("an idle daemon is healthy", text("headline", "Idle: no requests")+` && document.getElementById('state').className === 'state good' && `+text("clock", "That is healthy")+
+	b.until("a daemon that nobody asks is healthy", text("headline", "Ready to issue IDs: no requests")+` && document.getElementById('state').className === 'state good' && `+text("clock", "That is healthy")+
 		` && document.querySelectorAll('.pill.bad').length === 0`)
 	b.scheme("light")
-	b.shot("page-idle.png")
+	b.shot("page-unasked.png")
 	if *shots == "" && !ask(b, chromedp.Evaluate[bool](`!document.getElementById('injected') && `+text("members", markup))) {
 		t.Error("a member's version became markup")
 	}

@@ -71,7 +71,7 @@ func PlanOf(seed uint64) Plan {
 	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
 	p.Faults = append(p.Faults, p.whereabouts(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
 	p.Faults = append(p.Faults, p.aheads(rand.New(rand.NewPCG(seed, 0x6168656164)))...)
-	p.Faults = append(p.Faults, p.idles(rand.New(rand.NewPCG(seed, 0x69646c65)))...)
+	p.Faults = append(p.Faults, p.spells(rand.New(rand.NewPCG(seed, 0x69646c65)))...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
 	return p
 }

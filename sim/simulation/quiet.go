@@ -7,19 +7,18 @@ import (
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
-// idles draws when daemons become idle, and, in most runs, spells in which nobody asks one of them or
-// all. Things go wrong in a spell, and at the requests that end it.
-func (p *Plan) idles(r *rand.Rand) (faults []Fault) {
-	p.Timing.Idle = pick(r, 0, 300*time.Millisecond, time.Second, time.Second, 3*time.Second)
-	if p.Timing.Idle == 0 {
+// spells draws, in most runs, spells in which nobody asks one of the daemons or all. Things go wrong
+// in a spell once the mark has ended, and at the requests that end it.
+func (p *Plan) spells(r *rand.Rand) (faults []Fault) {
+	if r.IntN(5) == 0 {
 		return nil
 	}
 	for range 1 + r.IntN(3) {
-		when, long := scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*2/3), p.Timing.Idle+between(r, 2*time.Second, 25*time.Second)
+		when, long := scheduler.Time(2*time.Second)+upTo(r, time.Duration(p.Length)*2/3), p.Timing.Step+between(r, 2*time.Second, 25*time.Second)
 		end := when + scheduler.Time(long)
 		daemon, all, spell := r.IntN(len(p.Hosts)), r.IntN(3) == 0, len(faults)
 		within := func(f Fault) Fault {
-			f.At = when + scheduler.Time(p.Timing.Idle) + upTo(r, long-p.Timing.Idle)
+			f.At = when + scheduler.Time(p.Timing.Step) + upTo(r, long-p.Timing.Step)
 			return f
 		}
 		short := between(r, time.Millisecond, 2*time.Second)
