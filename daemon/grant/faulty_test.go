@@ -52,6 +52,9 @@ func (p faultyPending) Open(ctx context.Context) (coord.Claim, error) {
 	if p.f.loseClaim {
 		return nil, errCut
 	}
+	if err := p.f.refuse("opened"); err != nil {
+		return nil, err
+	}
 	return &faultyClaim{Claim: c, f: p.f}, nil
 }
 

@@ -165,6 +165,14 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 				return nil
 			}
 		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }},
+		"an opening, behind it": {at: func(p *process, clone func()) {
+			p.coord.before = func(call string) error {
+				if call == "opened" {
+					clone()
+				}
+				return nil
+			}
+		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }},
 		"the write of a claim's opening": {at: func(p *process, clone func()) { p.disk.during = clone },
 			do: func(p *process) error { return p.Acquire(p.t.Context(), true) }, writes: 1},
 		"the first grant of another worker ID": {at: func(p *process, clone func()) {
