@@ -70,7 +70,8 @@ func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Readin
 }
 
 // steady notes whether anything but others' requests kept numbers from the request: another lane,
-// a clock that went another way than time, a tick in which the daemon did not run.
+// a clock that went another way than time, or is behind the connection's last ID, which keeps its order
+// by waiting where it is not far; a tick in which the daemon did not run.
 func (c *conn) steady(wait issue.Wait, now clockguard.Reading, unordered bool) {
 	lane, tick := c.p.issuer.Lane(), c.p.sim.layout.TickLength()
 	if c.turn.at.Mono != 0 {
@@ -78,7 +79,8 @@ func (c *conn) steady(wait issue.Wait, now clockguard.Reading, unordered bool) {
 		drift := (shown - passed).Abs()
 		c.turn.shaken = c.turn.shaken || lane != c.turn.lane || passed > 2*tick || drift > tick/8
 	}
-	c.turn.shaken = c.turn.shaken || unordered || wait.Event || wait.Err == nil && wait.For > 0 && !c.issue.Waits()
+	behind := c.issue.Order().Highest.Tick > c.p.sim.layout.TickAt(now.Wall)
+	c.turn.shaken = c.turn.shaken || unordered || behind || wait.Event || wait.Err == nil && wait.For > 0 && !c.issue.Waits()
 	c.turn.lane, c.turn.at = lane, now
 }
 
