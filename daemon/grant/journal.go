@@ -97,9 +97,11 @@ func (hs *holdings) markFor(h holding) generator.Tick {
 	return max(h.mark, min(h.granted, now+hs.pace.step))
 }
 
-// ask notes that a request found the lane in use at its ceiling, unless another waits there.
+// ask notes that a request found the lane in use at its ceiling, unless another waits there. The lane
+// in use is the one that is being left until the other is granted.
 func (hs *holdings) ask() {
-	if before := hs.asked.Load(); before <= int64(hs.snapshot().current.ceiling()) {
+	s := hs.snapshot()
+	if before := hs.asked.Load(); before <= int64(max(s.current.ceiling(), s.draining.ceiling())) {
 		hs.asked.CompareAndSwap(before, int64(hs.pace.tick()))
 	}
 }

@@ -249,3 +249,26 @@ func TestWhoseDiskFailsIsNotWellThoughNobodyAsks(t *testing.T) {
 		t.Error("a request would be served after one write, it says, and the disk fails")
 	}
 }
+
+// The lane in use is the one that is being left until the other is granted, which may take a while:
+// the coordinator may be gone.
+func TestALaneThatIsBeingLeftIsRenewedAfterEachRest(t *testing.T) {
+	w := newFixture(t)
+	p := w.host("J").start()
+	old := p.inUse()
+	p.coord.before = func(call string) error {
+		if call == "extend" {
+			return errCut
+		}
+		return nil
+	}
+	must.Fail(t, p.Acquire(t.Context(), true), errCut)
+	for range 3 {
+		w.clock.Advance(2 * step)
+		p.ExtendNow()
+		must.Do(t, p.Holder.Renew())
+		if out := p.take(); out != generator.Issued || p.inUse() != old {
+			t.Fatalf("after a rest a request was answered %v, from worker ID %d", out, p.inUse().Worker())
+		}
+	}
+}
