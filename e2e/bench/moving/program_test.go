@@ -7,19 +7,36 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	bwmarrin "github.com/bwmarrin/snowflake"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 const theirLayout = "time=41@1ms,worker=10,sequence=12;epoch=2010-11-04T01:42:54.657Z"
+
+// stepped is the real clock, and what a test has stepped the wall clock by.
+type stepped struct {
+	clockguard.System
+	by atomic.Int64
+}
+
+func (s *stepped) Now() clockguard.Reading {
+	r := s.System.Now()
+	r.Wall += s.by.Load()
+	return r
+}
 
 // host is one on which the real daemon runs.
 type host struct {
@@ -109,10 +126,21 @@ func TestTheWholeWay(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "the cluster assigns the worker IDs 0-1023") {
 		t.Fatalf("widen: %v\n%s", err, out)
 	}
-	third := on()
-	c := third.daemon()
+	// What is added begins later, as whoever had it may still issue. A third daemon waits for that.
+	third := daemontest.Config(sockettest.Dir(t))
+	clock := &stepped{}
+	third.Cluster.Coord, third.IDs.Layout, third.Host, third.Clock, third.Time.Trust = url, theirLayout, "third", clock, true
+	waiting := daemontest.Launch(t, third, daemon.Run)
+	for again := time.NewTicker(10 * time.Millisecond); !strings.Contains(waiting.Log.String(), string(condition.FloorAhead)); <-again.C {
+		if ctx.Err() != nil {
+			t.Fatalf("it does not say that it waits:\n%s", waiting.Log)
+		}
+	}
+	clock.by.Store(int64(20 * time.Minute))
+	waiting.UntilReady()
+	c := dial(t, third.Socket.Path)
 	after := c.next(1000)
-	for worker := range third.workers(c) {
+	for worker := range first.workers(c) {
 		if held.Has(worker) {
 			t.Errorf("worker ID %d, which another has", worker)
 		}
