@@ -26,7 +26,8 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 			"is less than --publish while the daemon publishes, and more while nobody asks for IDs. A lag of more than\n" +
 			"--journal-step ahead means that a clock went back.\n" +
 			fmt.Sprintf("A member whose grant has ended is %s. One whose ceiling is further ahead than any daemon asks for is %s:\n"+
-				"a clock was wrong. Exits with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, ExitFailed) +
+				"a clock was wrong, or the window was longer then. One that is %s issues once the clock has passed the cluster's floor.\n"+
+				"Exits with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, cluster.Waiting, ExitFailed) +
 			coordinatorSource,
 		Flags: slices.Concat(flags.flags(), []urfave.Flag{
 			&urfave.BoolFlag{Name: "cluster", Usage: "show all members, from the coordinator"},

@@ -162,9 +162,9 @@ func TestMember(t *testing.T) {
 	})
 }
 
-// A member that has claimed since a raise waits until the clock has passed what all marks were
-// raised to. One that has not goes on by its grant of before.
-func TestMembersWaitForWhatWasRaisedTo(t *testing.T) {
+// A member waits until the clock has passed the cluster's floor: that of its making, or what all marks
+// were raised to. One that has not claimed since a raise goes on by its grant of before.
+func TestMembersWaitForTheFloor(t *testing.T) {
 	c := sample(t, text, at(time.Minute))
 	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"
 	again := coord.Member{Worker: 3, Host: "h", Opening: coord.OpeningID("o", "epoch2"), Ceiling: at(time.Minute), Mark: at(time.Minute)}
@@ -188,10 +188,16 @@ func TestMembersWaitForWhatWasRaisedTo(t *testing.T) {
 		}
 	}
 
+	made := c // and nothing was raised since
+	made.ClusterEpoch = ""
+	if got := made.member(noon, coord.Member{Opening: "o", Ceiling: at(time.Minute)}); got.State != Waiting {
+		t.Errorf("before the cluster begins, a member is %q, want %q", got.State, Waiting)
+	}
+
 	var out strings.Builder
 	status := StatusOf(c, noon, []coord.Member{again, before})
 	must.Do(t, status.Table(&out))
-	if want := "worker ID 3, h: all marks were raised: it issues from 2026-01-01T12:01:00.001Z on, 1m0s from now\n"; !strings.HasSuffix(out.String(), want) {
+	if want := "worker ID 3, h: the cluster's floor is ahead: it issues from 2026-01-01T12:01:00.001Z on, 1m0s from now\n"; !strings.HasSuffix(out.String(), want) {
 		t.Errorf("printed\n%s\nwant at the end\n%s", out.String(), want)
 	}
 	object, err := json.Marshal(status.Members)

@@ -27,7 +27,7 @@ const (
 	Granted = "granted" // its ceiling is ahead of the clock
 	Stopped = "stopped" // the clock has passed its ceiling
 	Ahead   = "ahead"   // its ceiling is further ahead of the clock than any daemon of the cluster asks for: one of the two clocks is, or was, wrong
-	Waiting = "waiting" // all marks were raised to a time to come, and it issues above that
+	Waiting = "waiting" // the clock has not passed the cluster's floor, and it issues above that
 	Opening = "opening" // it has claimed a worker ID and not opened its record yet
 )
 
@@ -94,7 +94,7 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	case c.waits(now, m):
 		left := c.left(c.Floor, now)
 		out.State, out.WaitsUntil, out.WaitsFor = Waiting, c.stamp(c.Floor+1), seconds(left)
-		out.words.wait = fmt.Sprintf("all marks were raised: it issues from %s on, %s from now", Time(c.Layout.StartOf(c.Floor+1)), Span(left))
+		out.words.wait = fmt.Sprintf("the cluster's floor is ahead: it issues from %s on, %s from now", Time(c.Layout.StartOf(c.Floor+1)), Span(left))
 	case c.Window > 0 && c.left(m.Ceiling, now) > c.Window+clocksApart:
 		out.State = Ahead
 	}
@@ -124,10 +124,10 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	return out
 }
 
-// waits reports whether the member has claimed since the marks were raised, to a time to come. One that
-// has not may still issue up to there, by its grant of before.
+// waits reports whether the member issues only above the cluster's floor, which the clock has not passed.
+// One that has not claimed since a raise may still issue up to there, by its grant of before.
 func (c Cluster) waits(now time.Time, m coord.Member) bool {
-	return c.tick(now) <= c.Floor && c.ClusterEpoch != "" && coord.ClusterEpochOf(m.Opening) == c.ClusterEpoch
+	return c.Floor > 0 && c.tick(now) <= c.Floor && coord.ClusterEpochOf(m.Opening) == c.ClusterEpoch
 }
 
 func (c Cluster) stamp(t generator.Tick) *string { return Stamp(c.Layout.StartOf(t)) }
