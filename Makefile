@@ -35,7 +35,6 @@ images: image ## all images that deploy/local.env names, without a registry
 	@sh e2e/images/build.sh etcd
 	@sh e2e/images/build.sh zookeeper
 
-# Below $(DIST).
 DIST ?= .bin/dist
 packages: ## deb, rpm and apk for this machine, in .bin/dist
 	@rm -rf $(DIST) && scripts/package $(DIST) $$($(GO) env GOARCH) && ls -l $(DIST)

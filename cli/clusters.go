@@ -18,7 +18,7 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 	return withConfig(&urfave.Command{
 		Name:        "cluster",
 		Usage:       "show, create or change the coordinator's cluster, raise its marks after a restore, export or import it, add worker IDs, or adopt a copied directory",
-		Description: "Its UUID, its layout, and the worker IDs that it assigns.\n" + coordinatorSource,
+		Description: "Without a command, it prints the UUID, the layout, the worker IDs that are assigned, and the window.\n" + coordinatorSource,
 		Flags:       flags.flags(),
 		Subcommands: []*urfave.Command{createCommand(own, out), marksCommand(own, out), raiseCommand(own, out), exportCommand(own, out), importCommand(own, out), setCommand(own, out), widenCommand(own, out), adoptCommand(own, out)},
 		Action: func(c *urfave.Context) error {
@@ -93,7 +93,7 @@ func importCommand(own paths, out *outside) *urfave.Command {
 		ArgsUsage: "FILE|-",
 		Description: "--coord names the coordinator, with an empty prefix or chroot. The cluster keeps its UUID, layout, worker IDs, marks and\n" +
 			"histories, and is served once all is there. An import that was interrupted is run again.\n" +
-			"Import a file at one place only: two would be two clusters that issue the same IDs.\n",
+			"Import a file at one place only: two would be two clusters that issue the same IDs.",
 	}, "cluster import takes the file that cluster export wrote, or - for standard input", (*operatorFlags).open, func(c *urfave.Context, v *inspection, path string) error {
 		all, err := read(c, path)
 		if err != nil {

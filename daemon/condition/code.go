@@ -61,7 +61,7 @@ var Table = []Entry{
 	{MarksRaised, "an operator raised all marks, which ended the claim; another one is being made", "nothing"},
 	{WorkersTaken, "other daemons hold all worker IDs", "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"},
 	{WorkersAhead, "each free worker ID may have been issued from up to a time that the clock has not reached", "correct the clock, or wait"},
-	{NoWorker, "the lane has no worker ID yet", "wait: the daemon is claiming one"},
+	{NoWorker, "the daemon has no worker ID yet", "wait: the daemon is claiming one"},
 	{JournalFailing, "the journal cannot be written; issuing goes on to the last mark that is on disk", "free or repair the disk"},
 	{HalfOver, "half of the time is over that was left until issuing stops", "as for its cause"},
 	{GrantEnded, "the grant has ended: no ID is issued", "bring the coordinator back: issuing goes on within two seconds"},

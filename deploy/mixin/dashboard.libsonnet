@@ -42,7 +42,7 @@
       panel('Since the last publish', 's', 'A daemon that nobody asks publishes when half of its grant is left.', [
         target('{{instance}}', 'flakeward_clock_timestamp_seconds{%(s)s} - flakeward_published_timestamp_seconds{%(s)s}'),
       ]),
-      panel('Lanes', 'none', 'Lanes that can issue, and conditions.', [
+      panel('Ready', 'none', 'Whether the daemon can issue, and its conditions.', [
         target('{{instance}} ready', 'flakeward_ready{%(s)s}'),
         target('{{instance}} {{code}}', 'flakeward_in_condition{%(s)s} > 0'),
       ]),

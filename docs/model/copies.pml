@@ -144,8 +144,9 @@ inline wipe() {
   wiped = 1; foreign[0] = 1; foreign[1] = 1; copiedForeign = 1;
   rec[0].ceil = 0; rec[0].mark = 0; rec[1].ceil = 0; rec[1].mark = 0; node[0] = 0; node[1] = 0; newEra()
 }
-/* --accept-cluster (daemon/grant/migration.go: migrate): the journal keeps the marks of what
-   is left, and nothing else. One that has moved has been asked for them at the start. */
+/* A start in the new cluster that keeps the marks of its old journal, and nothing else of it.
+   Daemons keep none any more: the new cluster begins above them. A journal that has moved has
+   been asked for its marks at the start. */
 inline acceptCluster() {
   foreign[d] ->
   if :: !away[d] -> floors[d] = MAX(floors[d], MAX(MARKED(jcur[d]), MARKED(jleav[d]))) :: else fi;
