@@ -344,3 +344,32 @@ func TestRefusalsAreSeen(t *testing.T) {
 	r.refused("user-rate", "NEXT")
 	r.shows("user-rate")
 }
+
+// Whose session expires while nobody asks claims again, and does not wait until half of its grant is
+// left: the others tell by the claim that it lives.
+func TestASessionThatExpiresUnaskedIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	etcd := etcdtest.Start(t, etcdtest.Options{})
+	c := config(dir(t))
+	c.Cluster.Coord, c.Grant.Publish = etcd.URL("x"), 100*time.Millisecond
+	r := start(t, c)
+	unasked := func(what string, done func(info map[string]string) bool) map[string]string {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; {
+			switch info := r.info(); {
+			case done(info):
+				return info
+			case time.Now().After(end):
+				t.Fatalf("%s: not within a minute; INFO: %v; the log:\n%s", what, info, r.log)
+			}
+		}
+	}
+	before := unasked("a grant", func(info map[string]string) bool { return info["ceiling"] != "0" })
+	leases := must.Get(etcd.Client().Leases(t.Context()))(t)
+	for _, lease := range leases.Leases {
+		must.Get(etcd.Client().Revoke(t.Context(), lease.ID))(t)
+	}
+	unasked("another claim", func(info map[string]string) bool {
+		return info["claimed"] == "true" && info["claim"] != before["claim"]
+	})
+}

@@ -115,7 +115,7 @@ func New(c Config) (*Daemon, error) {
 	if d.tcp, err = tcp.New(c.Listen); err != nil {
 		return nil, err
 	}
-	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, tcp: d.tcp}
+	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, tcp: d.tcp, expired: func() { d.lane.sessionExpired() }}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
 		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock, User: rest.UserOf,

@@ -26,6 +26,13 @@ func (l *lane) ReLease(of *generator.Lane) { l.holder.Load().ReLease(of) }
 // ExtendNow tells the holder.
 func (l *lane) ExtendNow() { l.holder.Load().ExtendNow() }
 
+// sessionExpired tells the holder, if there is one: a newcomer may wait for an update.
+func (l *lane) sessionExpired() {
+	if h := l.holder.Load(); h != nil {
+		h.SessionExpired()
+	}
+}
+
 // CanAcquire asks the holder.
 func (l *lane) CanAcquire() bool { return l.holder.Load().CanAcquire() }
 

@@ -20,6 +20,7 @@ type reload struct {
 	clock   clockguard.Clock // known time
 	current *secure.Current  // what was read
 	tcp     *tcp.Server
+	expired func() // is called when a session of the coordinator has expired
 }
 
 // access is what the coordinator is reached with, except for who asks.
@@ -35,7 +36,7 @@ func (r reload) dial(ctx context.Context, who coord.Identity, moved bool) (coord
 	if err != nil {
 		return nil, err
 	}
-	access.Identity, access.Moved = who, moved
+	access.Identity, access.Moved, access.Expired = who, moved, r.expired
 	return connect.Open(ctx, access)
 }
 

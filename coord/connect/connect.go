@@ -51,6 +51,9 @@ type Config struct {
 	Current *secure.Current
 	// Identity names the daemon. Operate needs none.
 	Identity coord.Identity
+	// Expired is called when a session has expired, and its claims with it; it must not wait. nil: nobody
+	// is to know.
+	Expired func()
 	// Clock is for what is shown, and for the time at which the servers' certificates have to be
 	// valid; the real one if nil.
 	Clock clockguard.Clock
@@ -173,10 +176,10 @@ func (c *Config) dial(l location) (remote, error) {
 	var made remote
 	if l.scheme == schemeZk {
 		made, err = zk.Dial(zk.Servers{Addresses: l.hosts, Chroot: l.path, User: l.user, Password: l.password, TLS: config, Current: c.Current},
-			zk.Config{Timeout: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("zk")})
+			zk.Config{Timeout: c.TTL, Identity: c.Identity, Expired: c.Expired, Clock: c.Clock, Log: c.Log.Named("zk")})
 	} else {
 		made, err = etcd.Dial(etcd.Servers{Endpoints: l.hosts, User: l.user, Password: l.password, TLS: config, Current: c.Current},
-			etcd.Config{Prefix: l.path, TTL: c.TTL, Identity: c.Identity, Clock: c.Clock, Log: c.Log.Named("etcd")})
+			etcd.Config{Prefix: l.path, TTL: c.TTL, Identity: c.Identity, Expired: c.Expired, Clock: c.Clock, Log: c.Log.Named("etcd")})
 	}
 	if err != nil {
 		return nil, &ConfigError{err}

@@ -42,6 +42,8 @@ type Config struct {
 	TryTimeout time.Duration
 	// Identity names this daemon.
 	Identity coord.Identity
+	// Expired is called when a session has expired, and must not wait; nil: nobody is to know.
+	Expired func()
 	// Clock tells since when a claim is held, for people to read;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
@@ -98,6 +100,9 @@ func newStore(config Config) (*store, error) {
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
 	}
+	if config.Expired == nil {
+		config.Expired = func() {}
+	}
 	if config.Prefix == "" {
 		config.Prefix = DefaultPrefix
 	}
@@ -113,7 +118,7 @@ func newStore(config Config) (*store, error) {
 		keys:        keys,
 		incarnation: config.Identity.Incarnation,
 		client:      c,
-		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, opening: mutex.New()},
+		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, expired: config.Expired, opening: mutex.New()},
 		txns:        transactions{client: c, layout: keys.layout()},
 	}
 	s.sessions.growth = growth{txns: &s.txns, next: manyRevisions, log: config.Log}

@@ -26,9 +26,11 @@ type session struct {
 	ttl    time.Duration
 	log    hclog.Logger
 	growth *growth
-	cancel context.CancelFunc
-	lost   chan struct{} // closed when etcd said that the lease is gone
-	done   sync.WaitGroup
+	// expired is called after lost was closed.
+	expired func()
+	cancel  context.CancelFunc
+	lost    chan struct{} // closed when etcd said that the lease is gone
+	done    sync.WaitGroup
 }
 
 // gone asks etcd whether the lease is gone; an error leaves that open.
@@ -116,6 +118,7 @@ func (s *session) keepAlive(life context.Context) {
 			if gone {
 				s.log.Warn("the coordinator session expired: claiming again", "lease", int64(s.id))
 				close(s.lost)
+				s.expired()
 				return
 			}
 			err = asking

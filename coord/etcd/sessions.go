@@ -25,7 +25,9 @@ type sessions struct {
 	ttl    time.Duration
 	log    hclog.Logger
 	growth growth
-	dial   func() (*clientv3.Client, error) // nil if there is a client
+	// expired is called when a session has expired.
+	expired func()
+	dial    func() (*clientv3.Client, error) // nil if there is a client
 
 	opening mutex.Mutex      // held while a client is made or a session opened
 	own     *clientv3.Client // made by dial
@@ -105,7 +107,7 @@ func (s *sessions) open(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	life, cancel := context.WithCancel(context.Background())
-	opened := &session{client: s.client, id: grant.ID, ttl: s.ttl, log: s.log, growth: &s.growth, cancel: cancel, lost: make(chan struct{})}
+	opened := &session{client: s.client, id: grant.ID, ttl: s.ttl, log: s.log, growth: &s.growth, expired: s.expired, cancel: cancel, lost: make(chan struct{})}
 	opened.done.Go(func() { opened.keepAlive(life) })
 	return opened, nil
 }

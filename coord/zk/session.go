@@ -72,6 +72,7 @@ func (n *session) event(e gozk.Event) {
 		n.end()
 	case gozk.StateExpired:
 		n.client.config.Log.Warn("the coordinator session expired: claiming again", "session", hex(n.id))
+		n.client.config.Expired()
 	}
 }
 

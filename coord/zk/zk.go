@@ -63,6 +63,8 @@ type Config struct {
 	TryTimeout time.Duration
 	// Identity names this daemon.
 	Identity coord.Identity
+	// Expired is called when a session has expired, and must not wait; nil: nobody is to know.
+	Expired func()
 	// Clock tells since when a claim is held, for people to read; clockguard.System
 	// if nil.
 	Clock clockguard.Clock
@@ -107,6 +109,9 @@ func newStore(servers Servers, config Config) (*store, error) {
 	}
 	if config.Log == nil {
 		config.Log = hclog.NewNullLogger()
+	}
+	if config.Expired == nil {
+		config.Expired = func() {}
 	}
 	t, err := parseRoot(servers.Chroot)
 	switch {

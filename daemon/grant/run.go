@@ -35,6 +35,7 @@ type demand struct {
 	unwanted atomic.Pointer[generator.Lane] // the lane for which another worker ID was asked
 	why      atomic.Value                   // string: why it was asked for
 	wake     chan struct{}                  // has Holder.Hold see to it
+	expired  atomic.Bool                    // a session has expired: the claim may be lost
 }
 
 // reLease asks for another worker ID than the lane's.
@@ -54,6 +55,10 @@ func (k *Holder) ExtendNow() {
 	notify(k.held.wake)
 	notify(k.demand.wake)
 }
+
+// SessionExpired has Hold find out within a Publish whether the claim is lost, as if something had been
+// issued: the others tell by the claim that this daemon lives.
+func (k *Holder) SessionExpired() { k.demand.expired.Store(true) }
 
 // CanAcquire implements issue.Owner.
 func (k *Holder) CanAcquire() bool { return k.contact.canAcquire() }
@@ -181,7 +186,7 @@ func (c *Config) changed(was, is int) (said []any) {
 }
 
 // pauseHolding waits until the grant is to be extended: half of it is left, or something was issued
-// in a Publish, or a request needs what only the coordinator can give.
+// in a Publish, or a session has expired in it, or a request needs what only the coordinator can give.
 func (k *Holder) pauseHolding(ctx context.Context) {
 	now := k.pace.now().Mono
 	due := now + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
@@ -201,7 +206,7 @@ func (k *Holder) pauseHolding(ctx context.Context) {
 		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest():
 			return
 		case now < due:
-		case cur.issued() != cur.told:
+		case k.demand.expired.Swap(false), cur.issued() != cur.told:
 			return
 		default:
 			due = now + clockguard.Mono(k.pace.jitter(k.Timing.Publish))

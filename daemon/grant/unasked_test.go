@@ -272,3 +272,22 @@ func TestALaneThatIsBeingLeftIsRenewedAfterEachRest(t *testing.T) {
 		}
 	}
 }
+
+// Who rests has little to say to the coordinator, and would learn late that its claim is lost.
+func TestAClaimIsMadeAgainThoughNobodyAsks(t *testing.T) {
+	w := newFixture(t)
+	l := w.looping(0.5)
+	l.rest()
+	before := l.Holding()
+	l.revoke()
+	l.SessionExpired()
+	l.pass(loopTiming.Publish)
+	if now := l.Holding(); now.Worker != before.Worker || now.Claim == before.Claim || l.record().Opening != now.Opening {
+		t.Errorf("a publish after its session expired it holds %+v, and had %+v", now, before)
+	}
+	extends := l.extends
+	l.pass(loopTiming.Window / 4)
+	if l.extends != extends {
+		t.Error("it does not rest any more")
+	}
+}
