@@ -228,7 +228,11 @@ func newest(file []byte) (text []byte) {
 		in := file[at:min(len(file), at+slotBytes)]
 		line, rest, _ := bytes.Cut(in, []byte("\n"))
 		n, _ := fmt.Sscanf(string(line), "flakeward journal %d crc32c %x number %d bytes %d", &version, &sum, &number, &length)
-		if n == 4 && number > highest && length <= len(rest) {
+		if n != 4 || number <= highest || length > len(rest) {
+			continue
+		}
+		_, summed, _ := bytes.Cut(in[:len(line)+1+length], fmt.Appendf(nil, " %08x ", sum))
+		if crc32.Checksum(summed, castagnoli) == uint32(sum) { // else it is torn
 			highest, text = number, bytes.Clone(in[:len(line)+1+length])
 		}
 	}
@@ -238,10 +242,12 @@ func newest(file []byte) (text []byte) {
 // inSlot is a file that holds a text alone, where an odd write belongs.
 func inSlot(text []byte) []byte { return append(make([]byte, slotBytes), text...) }
 
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // framed is such a file, with a first line that is right for the body.
 func framed(body []byte) []byte {
 	summed := append(fmt.Appendf(nil, "number 1 bytes %d\n", len(body)), body...)
-	return inSlot(append(fmt.Appendf(nil, "flakeward journal 3 crc32c %08x ", crc32.Checksum(summed, crc32.MakeTable(crc32.Castagnoli))), summed...))
+	return inSlot(append(fmt.Appendf(nil, "flakeward journal 3 crc32c %08x ", crc32.Checksum(summed, castagnoli)), summed...))
 }
 
 // clear deletes the claim that a daemon uses.
