@@ -54,7 +54,8 @@ func exportCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// export writes the file. It tries that before: a file that cannot be written must not stop a cluster.
+// export writes the file. It tries that before: a file that cannot be written must not stop a
+// cluster.
 func (v *inspection) export(c *urfave.Context, path string) error {
 	if path != "-" {
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)

@@ -43,8 +43,8 @@ func helpCommand() *urfave.Command {
 	}
 }
 
-// showSettings hides the settings that most do not need from a help that is asked for without --all,
-// and returns args without that.
+// showSettings hides the settings that most do not need from a help that is asked for without
+// --all, and returns args without that.
 func (p *program) showSettings(args []string) []string {
 	if len(args) < 2 || args[1] != helpName && !slices.Contains(args, helpFlag) && !slices.Contains(args, "-h") {
 		return args

@@ -200,8 +200,9 @@ func setVariable(f urfave.Flag, name string) {
 	}
 }
 
-// fillIn reads the file that --config names into those of flags that are not set, and its tenants into
-// tenants unless that is nil. A variable that is nearly one of a setting is an error, as such a name in the file is.
+// fillIn reads the file that --config names into those of flags that are not set, and its tenants
+// into tenants unless that is nil. A variable that is nearly one of a setting is an error, as such
+// a name in the file is.
 func fillIn(c *urfave.Context, flags []urfave.Flag, tenants *map[string]uint64) error {
 	if _, err := strangeVariables(os.Environ()); err != nil {
 		return err

@@ -48,7 +48,8 @@ type Operator interface {
 	Widen(ctx context.Context, to WorkerRange, above generator.Tick) error
 
 	// SetWindow sets how far beyond its clock a daemon asks for ceilings at most, in ticks. Daemons
-	// learn it with their next write. After an error the outcome is unknown; to do it twice does no harm.
+	// learn it with their next write. After an error the outcome is unknown; to do it twice does no
+	// harm.
 	SetWindow(ctx context.Context, window generator.Tick) error
 
 	// TrustClock says that the time is at. A clock that is held and is within a window of it is
@@ -159,8 +160,8 @@ type Inspected struct {
 	Floor generator.Tick
 	// ClusterEpoch changes with each Raise; empty before the first.
 	ClusterEpoch string
-	// Window is Cluster.Window, and Longest the longest that it ever was: what a raise of all marks has
-	// to reach beyond.
+	// Window is Cluster.Window, and Longest the longest that it ever was: what a raise of all marks
+	// has to reach beyond.
 	Window, Longest generator.Tick
 	// Range are the worker IDs that are assigned; the zero value: all.
 	Range WorkerRange

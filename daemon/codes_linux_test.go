@@ -209,8 +209,8 @@ func TestAClaimThatTakesLongIsSeen(t *testing.T) {
 	r.next()
 }
 
-// The clock is an hour behind, the ticks of before are used up, and no other worker ID is to be had:
-// nothing can be issued, which is not ready.
+// The clock is an hour behind, the ticks of before are used up, and no other worker ID is to be
+// had: nothing can be issued, which is not ready.
 func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c, clock := config(dir(t)), &stepping{}

@@ -24,9 +24,9 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// A coordinator that was wiped holds no cluster. The daemon says so and ends; a new start waits, and
-// says what makes one. In the cluster that was made it issues nothing that it has issued before, with
-// ticks so long that the old and the new lane would meet in one.
+// A coordinator that was wiped holds no cluster. The daemon says so and ends; a new start waits,
+// and says what makes one. In the cluster that was made it issues nothing that it has issued
+// before, with ticks so long that the old and the new lane would meet in one.
 func TestWipedCoordinator(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})
@@ -74,8 +74,8 @@ func TestWipedCoordinator(t *testing.T) {
 	}
 }
 
-// saysWhyItEnded wants the log of a daemon that has ended by itself to have the code and what to do, and
-// the command health, which asks in vain, to name that log.
+// saysWhyItEnded wants the log of a daemon that has ended by itself to have the code and what to
+// do, and the command health, which asks in vain, to name that log.
 func (r *running) saysWhyItEnded() {
 	r.t.Helper()
 	line := regexp.MustCompile(`stopping because of an error.*: code=cluster-replaced do="` + regexp.QuoteMeta(condition.OtherCluster.Do()) + `"\n`)

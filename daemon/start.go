@@ -29,7 +29,7 @@ func (d *Daemon) openDir(lock *os.File) (err error) {
 	return err
 }
 
-// start makes what a start has of its own, and returns what the journals say. It goes on with what
+// start makes what a start has of its own, and returns what the journal says. It goes on with what
 // another process has handed over.
 func (d *Daemon) start(handed grant.Handed) *journal.Contents {
 	d.makeHolder()

@@ -23,7 +23,8 @@ type Cluster struct {
 	Workers int
 	// Range are those of them that it assigns.
 	Range coord.WorkerRange
-	// Floor is the tick that all ceilings were raised to last, 0 if never.
+	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the one
+	// that all ceilings were raised to last; 0: none.
 	Floor generator.Tick
 	// ClusterEpoch changes with each raise; empty: there was none.
 	ClusterEpoch string

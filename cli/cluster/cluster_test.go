@@ -162,8 +162,8 @@ func TestMember(t *testing.T) {
 	})
 }
 
-// A member waits until the clock has passed the cluster's floor: that of its making, or what all marks
-// were raised to. One that has not claimed since a raise goes on by its grant of before.
+// A member waits until the clock has passed the cluster's floor: that of its making, or what all
+// marks were raised to. One that has not claimed since a raise goes on by its grant of before.
 func TestMembersWaitForTheFloor(t *testing.T) {
 	c := sample(t, text, at(time.Minute))
 	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"

@@ -124,8 +124,9 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	return out
 }
 
-// waits reports whether the member issues only above the cluster's floor, which the clock has not passed.
-// One that has not claimed since a raise may still issue up to there, by its grant of before.
+// waits reports whether the member issues only above the cluster's floor, which the clock has not
+// passed. One that has not claimed since a raise may still issue up to there, by its grant of
+// before.
 func (c Cluster) waits(now time.Time, m coord.Member) bool {
 	return c.Floor > 0 && c.tick(now) <= c.Floor && coord.ClusterEpochOf(m.Opening) == c.ClusterEpoch
 }

@@ -108,8 +108,8 @@ func TestLookThatIsLate(t *testing.T) {
 	}
 }
 
-// A look that was answered late tells of no raise that another has followed. What a server that lags
-// tells of is over with the next request that the servers do.
+// A look that was answered late tells of no raise that another has followed. What a server that
+// lags tells of is over with the next request that the servers do.
 func TestTheRaiseThatIsKnownIsTheLast(t *testing.T) {
 	s, c := newScripted(t)
 	s.history = func(layout Entry) (Entry, error) {

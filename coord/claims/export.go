@@ -188,8 +188,9 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	return err
 }
 
-// importRecord stores a record that is not there. Every write of a record is fenced by a claim node,
-// so it makes one, which the write deletes again. One that is left behind ends with the session.
+// importRecord stores a record that is not there. Every write of a record is fenced by a claim
+// node, so it makes one, which the write deletes again. One that is left behind ends with the
+// session.
 func (c *Coordinator) importRecord(ctx context.Context, at Entry, w exported) error {
 	made, err := c.store.Create(ctx, at, Claimant{
 		Worker: w.Worker, Token: c.random.token(), Value: encode(member{Incarnation: c.identity.Incarnation}),

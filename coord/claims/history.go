@@ -48,9 +48,9 @@ func (c *Coordinator) nextHistory(j *cluster, worker int, stored Entry, found re
 	return Entry{Value: encode(list), Version: stored.Version}
 }
 
-// before is the host that had the worker ID last by its history, for its preference to be deleted: so
-// there is one preference for each worker ID at the most. It is empty for nobody, and for the host
-// that opens the record now.
+// before is the host that had the worker ID last by its history, for its preference to be deleted:
+// so there is one preference for each worker ID at the most. It is empty for nobody, and for the
+// host that opens the record now.
 func (c *Coordinator) before(stored Entry) string {
 	if stored.Version == 0 || c.identity.Host == "" {
 		return ""

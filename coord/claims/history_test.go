@@ -44,8 +44,9 @@ func holder(list []interval, tick generator.Tick) string {
 	return ""
 }
 
-// Openings follow one another in every way that the protocol allows, and some issue: no tick is issued by two of them, and of each that was issued the history
-// names the opening, or nobody if its entry was cut or if it was lost with a backup.
+// Openings follow one another in every way that the protocol allows, and some issue: no tick is
+// issued by two of them, and of each that was issued the history names the opening, or nobody if
+// its entry was cut or if it was lost with a backup.
 func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		up := func(name string) generator.Tick { return generator.Tick(rapid.Int64Range(0, 4).Draw(t, name)) }

@@ -127,8 +127,8 @@ func (m *membership) served(j *cluster) {
 	}
 }
 
-// learn notes the raise of a record that was found when latest returned was and before. What is found
-// binds no call: after a restore all of them fail.
+// learn notes the raise of a record that was found when latest returned was and before. What is
+// found binds no call: after a restore all of them fail.
 func (m *membership) learn(was *cluster, before, found coord.Raise) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// considered is how many records a search reads before any floor that suits the claim will do. Until
-// then it looks for a lower one.
+// considered is how many records a search reads before any floor that suits the claim will do.
+// Until then it looks for a lower one.
 const considered = 1000
 
 // candidate is a worker ID that no claim holds.
@@ -41,9 +41,9 @@ type search struct {
 }
 
 // search lists the claims, and the records as far as it has to. It deletes the claims that nothing
-// uses, and finds the best worker IDs that are free: those with the lowest floors and, among equals,
-// the nearest after near. If each of those is above request.Latest, a re-lease, which has a worker
-// ID to wait with, gets *coord.AheadError. With none free it returns *coord.ExhaustedError.
+// uses, and finds the best worker IDs that are free: those with the lowest floors and, among
+// equals, the nearest after near. If each of those is above request.Latest, a re-lease, which has a
+// worker ID to wait with, gets *coord.AheadError. With none free it returns *coord.ExhaustedError.
 func (cl claimant) search(ctx context.Context, near, want int) (*search, error) {
 	c := cl.c
 	var s *search

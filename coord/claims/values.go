@@ -11,16 +11,17 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// layout is the cluster's cluster record, as JSON.
+// layout is the cluster record, as JSON.
 type layout struct {
 	Layout string `json:"layout"`
 	UUID   string `json:"uuid"`
 	// Workers is the number of worker IDs that the layout has; 0 in a record that
 	// does not say.
 	Workers int `json:"workers,omitempty"`
-	// Floor is what all ceilings were raised to last: no record's counts for less.
+	// Floor is the tick of the cluster's making, or what all ceilings were raised to last: no record's
+	// counts for less.
 	Floor generator.Tick `json:"floor,omitempty"`
-	// Era is new with every raise. What was opened in another one is void.
+	// Epoch is new with every raise. What was opened in another one is void.
 	Epoch string `json:"era,omitempty"`
 	// Window is how far ahead of its clock a daemon asks for ceilings at most; 0 in a record that does
 	// not say. Longest is the longest that it ever was.

@@ -14,9 +14,10 @@ var restoring = []testCase{
 	{"restore: a write of before, late, whose version is right again", restoredAndRight},
 }
 
-// restoredAndRight holds an Extend or a Release back while the tree is restored and the marks are raised.
-// The record has the version that the request compares, at once or after some writes of the next holder,
-// and the caller's claim is back as well. Nothing of it may pass, nor once the caller has joined again.
+// restoredAndRight holds an Extend or a Release back while the tree is restored and the marks are
+// raised. The record has the version that the request compares, at once or after some writes of the
+// next holder, and the caller's claim is back as well. Nothing of it may pass, nor once the caller
+// has joined again.
 func restoredAndRight(k *kit) {
 	if k.Save == nil || k.Delay == nil {
 		return

@@ -64,8 +64,8 @@ func (h *harness) wipe(t testing.TB) {
 	must.Do(t, os.RemoveAll(h.path))
 }
 
-// save keeps the files, and puts them back in the directories that there are. Claims are locked by their
-// makers, and stay.
+// save keeps the files, and puts them back in the directories that there are. Claims are locked by
+// their makers, and stay.
 func (h *harness) save(t testing.TB) (restore func()) {
 	t.Helper()
 	saved := map[string][]byte{}

@@ -1,9 +1,9 @@
-// Package dir keeps the tree of a cluster in a directory of one host: plain files, flock, rename and
-// fsync. What the tree is for and who may write what is package claims's.
+// Package dir keeps the tree of a cluster in a directory of one host: plain files, flock, rename
+// and fsync. What the tree is for and who may write what is package claims's.
 //
 // The directory itself is the lock. Whoever has it reads and writes the files; each write is a file
-// made anew, which is synced, renamed, and counts when the directory is synced as well. A claim is a
-// file that its maker keeps locked, so it lives exactly as long as the process.
+// made anew, which is synced, renamed, and counts when the directory is synced as well. A claim is
+// a file that its maker keeps locked, so it lives exactly as long as the process.
 //
 //	cluster             the cluster record, and the inode of the directory; made last
 //	claims/<name>       a claim, locked by its maker; not synced

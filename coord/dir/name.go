@@ -27,8 +27,8 @@ func claimOf(name string) string  { return "claims/" + name }
 // longest is how many bytes of a host's name are in the name of a file, which may have 255.
 const longest = 200
 
-// hostOf is the file of a host's preference. A slash in a host's name must lead to no other file, dots
-// alone are no file's name, and of a name that is too long its sum stands there.
+// hostOf is the file of a host's preference. A slash in a host's name must lead to no other file,
+// dots alone are no file's name, and of a name that is too long its sum stands there.
 func hostOf(host string) string {
 	escaped := url.PathEscape(host)
 	switch {

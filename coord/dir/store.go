@@ -12,9 +12,9 @@ import (
 
 var _ claims.Store = (*store)(nil)
 
-// Write implements claims.Store. The record is the step that counts. The history comes before it: an
-// opening that it has and that the record does not know of has issued nothing, and goes with the next
-// one. What comes after it are hints.
+// Write implements claims.Store. The record is the step that counts. The history comes before it:
+// an opening that it has and that the record does not know of has issued nothing, and goes with the
+// next one. What comes after it are hints.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	return fenced(ctx, s, w.Doing, layout, func(d *directory) (claims.Written, error) {
 		worker := w.Node.Worker
@@ -59,8 +59,8 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 	})
 }
 
-// prefer stores which worker ID the host had last. On a disk that is full it does not, and the host's
-// next start takes another one.
+// prefer stores which worker ID the host had last. On a disk that is full it does not, and the
+// host's next start takes another one.
 func (s *store) prefer(d *directory, w claims.Write) {
 	worker := strconv.Itoa(w.Node.Worker)
 	if w.Before != "" {
@@ -164,7 +164,8 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 	})
 }
 
-// Host implements claims.Store. It is a hint: where another directory is there now, nothing is known.
+// Host implements claims.Store. It is a hint: where another directory is there now, nothing is
+// known.
 func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
 	found, err := ask(ctx, s, "read the host's worker ID", func(d *directory) (claims.Entry, error) { return d.entry(hostOf(host)) })
 	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {

@@ -142,8 +142,8 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	}
 }
 
-// forget deletes the preference of who had the worker ID before, unless it is for another one by now.
-// It is a hint as well: one that stays does no harm.
+// forget deletes the preference of who had the worker ID before, unless it is for another one by
+// now. It is a hint as well: one that stays does no harm.
 func (c *client) forget(ctx context.Context, path string, worker int) {
 	found, err := c.get(ctx, kindForget, path)
 	if err != nil || found.Version == 0 || string(found.Value) != strconv.Itoa(worker) {

@@ -80,12 +80,14 @@ var Table = []Entry{
 	{Order, "the connection's last ID is of the clock's tick, and another worker ID serves it now", "nothing: the next tick serves"},
 }
 
-// Lasts reports whether a lane can be in the condition for a time: others are events, or of one request.
+// Lasts reports whether a lane can be in the condition for a time: others are events, or of one
+// request.
 func (c Code) Lasts() bool {
 	return c.Logged() && !slices.Contains([]Code{HalfOver, Issuing, Recovered, ClockFollowed, ClockBack}, c)
 }
 
-// Logged reports whether the log has lines of the code: others are the codes of refused requests alone.
+// Logged reports whether the log has lines of the code: others are the codes of refused requests
+// alone.
 func (c Code) Logged() bool {
 	return !slices.Contains([]Code{TickExhausted, CountTooLarge, UserRate, Order}, c)
 }

@@ -119,8 +119,8 @@ func (c *claimer) adopt(claim coord.Claim) error {
 			next.lane = lane
 		}
 	} else {
-		// It begins now, and not in the past that nobody was granted: so what is published tells the others
-		// the time from the first grant on.
+		// It begins now, and not in the past that nobody was granted: so what is published tells the
+		// others the time from the first grant on.
 		next.mark = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
 		next.floor = next.mark
 		lane, err := c.newLane(next.worker, next.mark)

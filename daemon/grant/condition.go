@@ -93,8 +93,8 @@ func codeOf(err error) condition.Code {
 
 // Condition returns a *condition.Condition that says what keeps IDs from being issued beyond the
 // ceiling; nil if nothing does. The disk goes first: what it holds back is the nearer of the two
-// ceilings. Where the floor, or the last ID, is what the clock has not reached, it says when that will
-// be. A clock outside the layout goes before all: whatever else has ended has ended for it.
+// ceilings. Where the floor, or the last ID, is what the clock has not reached, it says when that
+// will be. A clock outside the layout goes before all: whatever else has ended has ended for it.
 func (k *Holder) Condition() error {
 	h := k.held.snapshot().current
 	c, end := k.held.writer.failing(), h.ceiling()
@@ -129,8 +129,8 @@ func (k *Holder) Condition() error {
 	return c
 }
 
-// leftLayout is since when the clock shows no tick of the layout: its end, or, where the clock shows a
-// time before the layout's first tick, the holder's beginning.
+// leftLayout is since when the clock shows no tick of the layout: its end, or, where the clock
+// shows a time before the layout's first tick, the holder's beginning.
 func (p *pace) leftLayout() time.Time {
 	if end := p.layout.End(); p.now().Wall >= end.UnixNano() {
 		return end

@@ -9,7 +9,7 @@ import (
 // ErrCopied means that this process is a copy of the one that the holder was made in: the machine
 // was started from a saved state. The journal, the claim and the session are the original's as
 // well. The holder writes and sends nothing more, and its lanes give nothing; only a start from the
-// journals can go on.
+// journal can go on.
 var ErrCopied = errors.New("the virtual machine was cloned or put back, so this process is a copy: " +
 	"nothing more is issued from its worker IDs, which its original may still hold")
 

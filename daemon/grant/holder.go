@@ -51,7 +51,8 @@ type Config struct {
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
 // It has a part for each idea: holdings are what is held, in memory and in the journal; the claimer
-// claims, extends and releases; contact knows whether the coordinator answers; demand is what requests ask for.
+// claims, extends and releases; contact knows whether the coordinator answers; demand is what
+// requests ask for.
 type Holder struct {
 	Config
 	Issued  *Issued
@@ -102,8 +103,8 @@ func (k *Holder) LayoutText() string { return k.held.text }
 func (k *Holder) Window() generator.Tick { return k.pace.window() }
 
 // Cluster is the UUID of the cluster that the holder is attached to, or, after an update, of the
-// one of the lane that was handed over: while something is issued, of the one in which it is. Empty:
-// of none yet.
+// one of the lane that was handed over: while something is issued, of the one in which it is.
+// Empty: of none yet.
 func (k *Holder) Cluster() string { return k.held.cluster() }
 
 // Holding shows the worker ID in use.
@@ -114,8 +115,8 @@ func (k *Holder) Holding() Holding {
 	return shown
 }
 
-// Unasked reports whether the journal's mark has ended only because nobody asks for IDs: the first who
-// does waits for one write.
+// Unasked reports whether the journal's mark has ended only because nobody asks for IDs: the first
+// who does waits for one write.
 func (k *Holder) Unasked() bool { return k.held.unasked(k.held.snapshot().current) }
 
 // Inherit takes over what an earlier process of this host left in the journal. It is called once,
@@ -152,8 +153,8 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claim
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
 
-// Renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes up
-// to them.
+// Renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes
+// up to them.
 func (k *Holder) Renew() error { return k.held.renew() }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its

@@ -157,8 +157,8 @@ func (hs *holdings) attach(uuid string) {
 	hs.state.cluster, hs.attached = uuid, true
 }
 
-// cluster is the one that was joined, or, after an update, the one of the lane that was handed over;
-// empty: none yet.
+// cluster is the one that was joined, or, after an update, the one of the lane that was handed
+// over; empty: none yet.
 func (hs *holdings) cluster() string {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

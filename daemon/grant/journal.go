@@ -58,9 +58,9 @@ func (w *writer) failing() *condition.Condition {
 	return c
 }
 
-// renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes up
-// to them. It does nothing while a mark is still half a step ahead. After an error a lane goes on to
-// the mark that is on disk and no further.
+// renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes
+// up to them. It does nothing while a mark is still half a step ahead. After an error a lane goes
+// on to the mark that is on disk and no further.
 func (hs *holdings) renew() error {
 	if err := copied(hs.writer.machine); err != nil {
 		return err
@@ -97,8 +97,8 @@ func (hs *holdings) markFor(h holding) generator.Tick {
 	return max(h.mark, min(h.granted, now+hs.pace.step))
 }
 
-// ask notes that a request found the lane in use at its ceiling, unless another waits there. The lane
-// in use is the one that is being left until the other is granted.
+// ask notes that a request found the lane in use at its ceiling, unless another waits there. The
+// lane in use is the one that is being left until the other is granted.
 func (hs *holdings) ask() {
 	s := hs.snapshot()
 	if before := hs.asked.Load(); before <= int64(max(s.current.ceiling(), s.draining.ceiling())) {

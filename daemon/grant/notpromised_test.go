@@ -78,8 +78,8 @@ func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T
 	w.wantRepeats(func() { old.start().issueAll() })
 }
 
-// A daemon that is cut off, and whose grant reaches beyond what all marks were raised to: it does not
-// see the raise.
+// A daemon that is cut off, and whose grant reaches beyond what all marks were raised to: it does
+// not see the raise.
 func TestNotPromisedAGrantBeyondTheRaiseWithoutTheCoordinator(t *testing.T) {
 	w := newFixture(t)
 	before := w.host("A").start()

@@ -42,7 +42,8 @@ func newPace(c Config) *pace {
 	return p
 }
 
-// window is how far ahead of the clock a grant reaches at most: the cluster's window, as last heard.
+// window is how far ahead of the clock a grant reaches at most: the cluster's window, as last
+// heard.
 func (p *pace) window() generator.Tick { return generator.Tick(p.reach.Load()) }
 
 // learn notes the cluster's window; 0: the cluster does not say.

@@ -44,7 +44,7 @@ func (c *claimer) publish(ctx context.Context) error {
 		if now.current.claim == h.claim {
 			now.current.granted, now.current.told = max(now.current.granted, ceiling), told
 		}
-	}) // which cuts it: the answer may be older than a raise that another lane has learned of
+	}) // which cuts it: the answer may be older than the last raise that was learned of
 	s = c.held.snapshot()
 	c.contact.published.Store(c.pace.now().Wall)
 	c.held.raise()
@@ -109,8 +109,8 @@ func (c *claimer) leave(ctx context.Context) error {
 }
 
 // lowered is what a release lowers the record to, after the lane was closed at last. A lane begins
-// at the clock of its opening, which may have been wrong by years: where nothing was issued from it,
-// the record goes back to where the opening found it (invariant 1).
+// at the clock of its opening, which may have been wrong by years: where nothing was issued from
+// it, the record goes back to where the opening found it (invariant 1).
 func (c *claimer) lowered(h holding, last generator.Tick) generator.Tick {
 	if last > h.floor || h.claim.Continues() {
 		return last

@@ -63,8 +63,9 @@ func (k *Holder) SessionExpired() { k.demand.expired.Store(true) }
 // CanAcquire implements issue.Owner.
 func (k *Holder) CanAcquire() bool { return k.contact.canAcquire() }
 
-// Mark renews the journal in time until ctx ends. While nobody asks for IDs it waits for a request. It returns an error only if the journal must not
-// be written any more: journal.ErrMoved or ErrCopied.
+// Mark renews the journal in time until ctx ends. While nobody asks for IDs it waits for a request.
+// It returns an error only if the journal must not be written any more: journal.ErrMoved or
+// ErrCopied.
 func (k *Holder) Mark(ctx context.Context) error {
 	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
 	every := k.Layout.TickLength() * time.Duration(k.pace.step) / 4
@@ -118,7 +119,7 @@ func (k *Holder) Hold(ctx context.Context) error {
 	return nil
 }
 
-// errRevoked is what a lane meets after another has found out.
+// errRevoked is what Hold meets after somebody else has found out.
 var errRevoked = fmt.Errorf("all that was held is revoked: %w", coord.ErrOtherCluster)
 
 // holdOnce does what is due now.
@@ -171,7 +172,8 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 // takenByAnother is why a daemon does not get its last worker ID back if nothing else is known.
 const takenByAnother = "taken-by-another"
 
-// changed returns what a line says of a worker ID that is another one than before, or is claimed anew.
+// changed returns what a line says of a worker ID that is another one than before, or is claimed
+// anew.
 func (c *Config) changed(was, is int) (said []any) {
 	why := c.Why
 	c.Why = ""

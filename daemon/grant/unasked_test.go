@@ -224,7 +224,8 @@ func TestALaneGetsItsFirstMarkUnasked(t *testing.T) {
 	}
 }
 
-// A disk that fails when somebody asks has stopped issuing since then, and not since the mark ended.
+// A disk that fails when somebody asks has stopped issuing since then, and not since the mark
+// ended.
 func TestAMarkThatEndedUnaskedHasStoppedNothing(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()

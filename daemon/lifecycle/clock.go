@@ -69,8 +69,8 @@ func notify(wake chan struct{}) {
 	}
 }
 
-// Settle decides about steps ahead that are held, until ctx ends: it looks what the other members have
-// published, and has the clock followed once that is confirmed.
+// Settle decides about steps ahead that are held, until ctx ends: it looks what the other members
+// have published, and has the clock followed once that is confirmed.
 func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var last error
 	var owed bool // a line has to say so
@@ -132,8 +132,8 @@ func limit(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// evidence completes what is known of a clock that is ahead, or of a start's: what the other members
-// have published, and what the kernel says.
+// evidence completes what is known of a clock that is ahead, or of a start's: what the other
+// members have published, and what the kernel says.
 func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
 	window := l.Holder.Window()
 	e.Window = time.Duration(window) * l.Layout.TickLength()

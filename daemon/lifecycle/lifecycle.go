@@ -32,8 +32,8 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// WatchEvery is how often the clock is looked at beside the requests, and WatchUnasked how often while
-// nobody asks for IDs and no copy of the machine can be found: each look wakes three threads.
+// WatchEvery is how often the clock is looked at beside the requests, and WatchUnasked how often
+// while nobody asks for IDs and no copy of the machine can be found: each look wakes three threads.
 const (
 	WatchEvery   = 100 * time.Millisecond
 	WatchUnasked = time.Second
@@ -55,7 +55,7 @@ type Lifecycle struct {
 	Joined func(coord.Cluster)
 	// Machine is the generation of the virtual machine that this was begun in.
 	Machine generator.Generation
-	// Alone is set if the coordinator lies in the state directory, beside the journals.
+	// Alone is set if the coordinator lies in the state directory, beside the journal.
 	Alone bool
 	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
 	// none, none is to be trusted, or all were written elsewhere.
@@ -96,8 +96,8 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 
 // Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
-// confirmed. While the coordinator does not answer nothing is issued, but from what was handed over.
-// It waits for a cluster to be made; one that this daemon does not fit into is an error.
+// confirmed. While the coordinator does not answer nothing is issued, but from what was handed
+// over. It waits for a cluster to be made; one that this daemon does not fit into is an error.
 func (l *Lifecycle) Join(ctx context.Context, inherited *journal.Contents) (coord.Coordinator, error) {
 	retry := firstJoinRetry
 	var coordinator coord.Coordinator

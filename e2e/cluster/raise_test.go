@@ -122,8 +122,8 @@ func (w *testCluster) raiseMarks() {
 }
 
 // awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails,
-// but goes on, for the IDs are to be judged. Meanwhile the daemon is asked for IDs: one that nobody asks
-// publishes seldom.
+// but goes on, for the IDs are to be judged. Meanwhile the daemon is asked for IDs: one that nobody
+// asks publishes seldom.
 func (n *node) awaitRaise() {
 	n.w.Helper()
 	ctx, cancel := context.WithTimeout(n.w.Context(), timeout)

@@ -20,9 +20,9 @@ const (
 	etcdPods   = "app.kubernetes.io/component=etcd"
 )
 
-// byOwnEtcd has helm install daemons with an etcd of their own, on a node with services and DNS, does
-// to its members what may happen to them, under load, and takes it all down. After that the manifests
-// do the same with TLS. It returns the windows of what was done.
+// byOwnEtcd has helm install daemons with an etcd of their own, on a node with services and DNS,
+// does to its members what may happen to them, under load, and takes it all down. After that the
+// manifests do the same with TLS. It returns the windows of what was done.
 func (n *node) byOwnEtcd() (windows []window) {
 	n.services()
 	n.namespaces()
@@ -42,7 +42,8 @@ func (n *node) services() {
 	n.Logf("FIGURE services have names %v after the first process", n.age())
 }
 
-// freshNode gives the node empty volumes, and a state directory without a journal of another cluster.
+// freshNode gives the node empty volumes, and a state directory without a journal of another
+// cluster.
 func (n *node) freshNode() {
 	n.must(emptyDirectory("/var/lib/flakeward"))
 	n.must(os.RemoveAll(volumesDir))

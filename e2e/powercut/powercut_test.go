@@ -1,17 +1,19 @@
 //go:build linux
 
 // Package powercut cuts the power of a host whose daemon has a directory as its coordinator, on a
-// disk that loses what was not flushed. The disk is a file system that forgets (package forgetfs); the
-// daemon is a process of its own, built as for all drills, under load. The power goes at a flush of
-// a record, of the journal, of a directory, or of anything else there, just before it takes effect
-// or just after. Then a new daemon starts on what is left, often with its clock set back so that a
-// lost record would show. It must serve again, and no ID may be one that ever left any daemon on
-// that disk, nor above what its worker ID's record and the journal have after the cut.
+// disk that loses what was not flushed. The disk is a file system that forgets (package forgetfs);
+// the daemon is a process of its own, built as for all drills, under load. The power goes at a
+// flush of a record, of the journal, of a directory, or of anything else there, just before it
+// takes effect or just after. Then a new daemon starts on what is left, often with its clock set
+// back so that a lost record would show. It must serve again, and no ID may be one that ever left
+// any daemon on that disk, nor above what its worker ID's record and the journal have after the
+// cut.
 //
-// The journal lies on the same disk, or each start has an empty state directory elsewhere, so that no
-// journal stands in for a record.
+// The journal lies on the same disk, or each start has an empty state directory elsewhere, so that
+// no journal stands in for a record.
 //
-// The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000 cuts.
+// The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000
+// cuts.
 package powercut
 
 import (

@@ -10,7 +10,7 @@ const (
 	NewcomerReady     Step = "newcomer/ready"     // READY is sent
 	NewcomerReceived  Step = "newcomer/received"  // it has the connections, and has said so
 	NewcomerCommitted Step = "newcomer/committed" // it has COMMIT, and nothing runs
-	NewcomerStarted   Step = "newcomer/started"   // its lanes are open, and nobody is served
+	NewcomerStarted   Step = "newcomer/started"   // its lane is open, and nobody is served
 	NewcomerServes    Step = "newcomer/serves"    // it serves, and the cluster is not joined
 )
 
@@ -18,8 +18,8 @@ const (
 const (
 	RunningAsked     Step = "running/asked"     // a newcomer fits, and ACCEPT is not sent
 	RunningReady     Step = "running/ready"     // READY is there, and all goes on
-	RunningStill     Step = "running/still"     // nothing is written or called any more; lanes are open
-	RunningFrozen    Step = "running/frozen"    // nobody is served, and the lanes are closed
+	RunningStill     Step = "running/still"     // nothing is written or called any more; the lane is open
+	RunningFrozen    Step = "running/frozen"    // nobody is served, and the lane is closed
 	RunningOffered   Step = "running/offered"   // the newcomer has the connections; COMMIT is not sent
 	RunningCommitted Step = "running/committed" // COMMIT is sent
 	RunningLeft      Step = "running/left"      // its connections are closed, its session is not

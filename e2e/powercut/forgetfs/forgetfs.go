@@ -125,8 +125,8 @@ func (f *FS) Flushes() int {
 	return f.flushes
 }
 
-// Fill makes the disk full, or not any more: a file that is written beyond its last block meets ENOSPC.
-// Restore leaves it as it is.
+// Fill makes the disk full, or not any more: a file that is written beyond its last block meets
+// ENOSPC. Restore leaves it as it is.
 func (f *FS) Fill(full bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
