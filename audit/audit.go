@@ -38,8 +38,8 @@ type Cluster struct {
 	Lead time.Duration
 	Wall int64
 
-	// Linear has the calls on the coordinator judged too, each worker ID's: Linear. Cleared are the claims
-	// that were ended meanwhile by others than daemons, as far as is known.
+	// Linear has the calls on the coordinator judged too, each worker ID's: Linear. Cleared are the
+	// claims that were ended meanwhile by others than daemons, as far as is known.
 	Linear  bool
 	Cleared []Clearing
 

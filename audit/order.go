@@ -93,8 +93,8 @@ func (o *order) descent(now cell, own *reached, k key) *reached {
 	return nil
 }
 
-// setBack is by how many ticks an ID may be below the highest that a connection had, after a change of
-// worker ID; 0 if the clock was not set back.
+// setBack is by how many ticks an ID may be below the highest that a connection had, after a change
+// of worker ID; 0 if the clock was not set back.
 func (o *order) setBack(c *reached, now cell) generator.Tick {
 	allowed := o.ticks(c.high - now.low)
 	if now.behind {

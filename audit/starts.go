@@ -21,9 +21,9 @@ type start struct {
 
 var errEnough = errors.New("enough is read")
 
-// findStarts reads how each log of a daemon begins. It returns the starts of the first host in their
-// order, then those of the second, and so on. A log in which nothing was written is of a daemon
-// that was killed before it could begin.
+// findStarts reads how each log of a daemon begins. It returns the starts of the first host in
+// their order, then those of the second, and so on. A log in which nothing was written is of a
+// daemon that was killed before it could begin.
 func findStarts(layout *generator.Layout, sites []site) ([]start, error) {
 	var all []start
 	incarnations := map[string]string{}

@@ -42,8 +42,8 @@ func (s source) Take(c *issue.Connection, tenant uint32, n int) (generator.Run, 
 	return run, wait
 }
 
-// Coordinator returns a coordinator that lends what c does, when it is written down. Each write to a
-// record is written down before it is sent as well.
+// Coordinator returns a coordinator that lends what c does, when it is written down. Each write to
+// a record is written down before it is sent as well.
 func Coordinator(c coord.Coordinator, log Log) coord.Coordinator {
 	recorded := coordinator{c, &calls{log: log}}
 	if f, ok := c.(failing); ok {

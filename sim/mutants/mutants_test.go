@@ -15,8 +15,8 @@ import (
 // root is that of the source, from here.
 var root = filepath.Join("..", "..")
 
-// TestEachBugFits: a bug whose lines do not stand in the source any more breaks nothing, and a test that
-// is gone finds none. That it compiles shows when it is tried.
+// TestEachBugFits: a bug whose lines do not stand in the source any more breaks nothing, and a test
+// that is gone finds none. That it compiles shows when it is tried.
 func TestEachBugFits(t *testing.T) {
 	for pattern, least := range map[string]int{tested: 280, drilled: 7} {
 		names := map[string]bool{}

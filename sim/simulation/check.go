@@ -219,8 +219,8 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 // is held in now, as far as this start knows: by its own lanes, and by the journal that it found.
 // Of one that was written elsewhere each mark counts, in this cluster too.
 //
-// What a journal from elsewhere says is a floor for who opens the worker ID. A lane that goes on from
-// a journal in its place, with floor as its mark, has a grant of its own.
+// What a journal from elsewhere says is a floor for who opens the worker ID. A lane that goes on
+// from a journal in its place, with floor as its mark, has a grant of its own.
 func (p *proc) issuedElsewhere(at place, floor generator.Tick) generator.Tick {
 	last := markOf(p.foreign, at.worker)
 	if found := p.inherited; found != nil {

@@ -46,8 +46,8 @@ func (sim *Simulation) longestTurn() int {
 	return 1 + (conns*sim.shares().Small()*8+sim.capacity-1)/sim.capacity
 }
 
-// waitsInTurn judges a request that goes on waiting for numbers. A small one gets some as soon as the
-// reserve suffices for all, however many batches are served meanwhile.
+// waitsInTurn judges a request that goes on waiting for numbers. A small one gets some as soon as
+// the reserve suffices for all, however many batches are served meanwhile.
 func (c *conn) waitsInTurn(wait issue.Wait, now generator.Tick) {
 	p, sim := c.p, c.p.sim
 	if wait.Event || !c.issue.Waits() || !sim.small(c.queue[0].whole) {

@@ -76,8 +76,8 @@ func TestClustersRecover(t *testing.T) {
 	})
 }
 
-// A daemon whose disk flushes nothing hands over, and the power is cut: what the newcomer read of the
-// journal was in memory alone.
+// A daemon whose disk flushes nothing hands over, and the power is cut: what the newcomer read of
+// the journal was in memory alone.
 func TestAJournalThatWasNotFlushedIsNotHandedOver(t *testing.T) {
 	r := simulation.Run(simulation.PlanOf(2_080_340).With([]int{14, 15, 16, 19, 20}), nil)
 	if r.Violation != "" || r.Counts.IDs == 0 {

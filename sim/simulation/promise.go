@@ -45,8 +45,8 @@ func (sim *Simulation) deals() int {
 // batches is what all batches together can have of those.
 func (sim *Simulation) batches() int { return sim.capacity * 7 * sim.deals() / 8 }
 
-// triedTo notes a try of the connection's request and what came of it, and judges that. What a burst
-// may draw on is no tick's share.
+// triedTo notes a try of the connection's request and what came of it, and judges that. What a
+// burst may draw on is no tick's share.
 func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Reading, unordered bool) {
 	p := c.p
 	if p.sim.scheduler.Now() < p.host.disturbed {
@@ -70,8 +70,8 @@ func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Readin
 }
 
 // steady notes whether anything but others' requests kept numbers from the request: another lane,
-// a clock that went another way than time, or is behind the connection's last ID, which keeps its order
-// by waiting where it is not far; a tick in which the daemon did not run.
+// a clock that went another way than time, or is behind the connection's last ID, which keeps its
+// order by waiting where it is not far; a tick in which the daemon did not run.
 func (c *conn) steady(wait issue.Wait, now clockguard.Reading, unordered bool) {
 	lane, tick := c.p.issuer.Lane(), c.p.sim.layout.TickLength()
 	if c.turn.at.Mono != 0 {
@@ -87,8 +87,8 @@ func (c *conn) steady(wait issue.Wait, now clockguard.Reading, unordered bool) {
 // waits reports whether the connection's request waits in turn.
 func (c *conn) waits() bool { return len(c.queue) > 0 && c.issue.Waits() }
 
-// gets counts what the request gets, for itself and, if it is of the clock's tick, against the others
-// of its user that wait: they may have begun to wait after the ticks before that.
+// gets counts what the request gets, for itself and, if it is of the clock's tick, against the
+// others of its user that wait: they may have begun to wait after the ticks before that.
 func (c *conn) gets(n int, now bool) {
 	c.turn.passed = 0
 	if now {
@@ -103,8 +103,8 @@ func (c *conn) gets(n int, now bool) {
 	}
 }
 
-// passedOver judges a request that gets nothing once more: in each round of its user's connections it
-// has a turn. Of small ones waitsInTurn knows more.
+// passedOver judges a request that gets nothing once more: in each round of its user's connections
+// it has a turn. Of small ones waitsInTurn knows more.
 func (c *conn) passedOver() {
 	sim := c.p.sim
 	if !c.waits() || c.turn.shaken || sim.small(c.queue[0].whole) {

@@ -7,8 +7,8 @@ import (
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
-// spells draws, in most runs, spells in which nobody asks one of the daemons or all. Things go wrong
-// in a spell once the mark has ended, and at the requests that end it.
+// spells draws, in most runs, spells in which nobody asks one of the daemons or all. Things go
+// wrong in a spell once the mark has ended, and at the requests that end it.
 func (p *Plan) spells(r *rand.Rand) (faults []Fault) {
 	if r.IntN(5) == 0 {
 		return nil
