@@ -56,8 +56,7 @@ func (n *nodes) orphan(token string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.live, token)
-	// Each of the daemon's claims publishes: as much time is to pass as with one.
-	n.searches = searchesEach * max(1, len(n.live))
+	n.searches = searchesEach
 }
 
 // unanswer is orphan for a node whose creation was not answered.
