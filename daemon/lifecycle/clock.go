@@ -76,6 +76,8 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var owed bool // a line has to say so
 	var lines lines
 	next := l.Clock.Now().Mono // when the members may be listed
+	var met bool               // another member was listed,
+	var seen clockguard.Mono   // last then
 	for ctx.Err() == nil {
 		if _, _, held := l.Clock.Holding(); !held {
 			last, owed = nil, false
@@ -92,7 +94,14 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 		if !held || ctx.Err() != nil {
 			continue
 		}
-		e.Wall, e.Held = wall, l.Clock.Now().Mono.Sub(hold.Since)
+		now := l.Clock.Now().Mono
+		switch {
+		case len(e.Members) > 0:
+			met, seen = true, now
+		case met && now.Sub(seen) < l.Belief.ForwardHold:
+			e.Unlisted = true // who has just gone may be starting again, and says the time in a moment
+		}
+		e.Wall, e.Held = wall, now.Sub(hold.Since)
 		c := l.Belief.Decide(e)
 		if !l.Clock.Conclude(hold, c) {
 			continue

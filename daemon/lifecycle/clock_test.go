@@ -124,6 +124,29 @@ func TestAStepIsFollowedOnceAPersonSaysWhatTimeItIs(t *testing.T) {
 	}
 }
 
+// The other members are started again. One who is held looks just then, and finds nobody.
+func TestAStepIsNotFollowedWhileTheOthersStart(t *testing.T) {
+	const leave, again = 10 * time.Minute, 40 * time.Second
+	for _, tt := range []struct {
+		synchronised, stay bool // away
+		want               time.Duration
+	}{{}, {synchronised: true}, {stay: true, want: time.Hour}, {synchronised: true, stay: true, want: time.Hour}} {
+		clock := &hands{}
+		l, o := joined(t, clock, 0, 0)
+		l.Clock = clockguard.NewKnown(clock, booted{clock: clock, synchronised: tt.synchronised}, clockguard.DefaultBelief())
+		others, begun := o.members, clock.mono
+		o.members = func() []coord.Member {
+			if at := clock.mono - begun; at > leave && (tt.stay || at < leave+again) {
+				return nil
+			}
+			return others()
+		}
+		if ahead, _ := settle(t, l, clock, time.Hour, leave+2*time.Minute); ahead != tt.want {
+			t.Errorf("%+v: known time is ahead by %v", tt, ahead)
+		}
+	}
+}
+
 // A clock that is ten years ahead for five seconds leaves no trace.
 func TestAStepThatIsTakenBackIsNotFollowed(t *testing.T) {
 	const decade = 10 * 365 * 24 * time.Hour
