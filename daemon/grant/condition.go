@@ -224,7 +224,7 @@ func (p *pace) late(h holding, coordinator string, asked generator.Tick) *condit
 		return nil
 	}
 	c := &condition.Condition{Since: p.layout.StartOf(max(h.lane.Ceiling()+1, asked))}
-	if h.lane.Ceiling() < h.granted {
+	if p.tick() <= h.granted {
 		c.Err = fmt.Errorf("the journal's next mark is not on disk yet: %w", condition.ErrLate)
 	} else {
 		c.Err = fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", h.worker, coordinator, condition.ErrLate)
