@@ -18,7 +18,7 @@ const sawRaise = "all marks were raised: nothing above that is issued from a gra
 
 // TestGrantBeyondTheRaise restores the coordinator from a backup and raises the marks as the
 // documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the
-// grant is younger than the backup, which knows of no --window as large as the daemon's.
+// grant is younger than the backup, which knows of no window as long as the cluster's was then.
 // The restored counter assigns the same worker ID to the next host, which begins at the raise.
 func TestGrantBeyondTheRaise(t *testing.T) {
 	for name, others := range map[string]int{
@@ -96,29 +96,36 @@ func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	c := w.config("a")
 	c.Cluster.Coord = w.urlOf([]string{proxy.Address()}, "drill")
 	c.Waiting.MaxBlock = 300 * time.Millisecond
-	c.Grant.Window, c.Time.Trust = 70*time.Minute, true
+	c.Time.Trust = true
+	w.operator("set", "--window", "70m")
 	n := w.spawn(c)
 	n.must(1000)
 	for range others {
 		w.start(w.config("passes by")).stop()
 	}
 	hour := generator.Tick(time.Hour / w.layout.TickLength())
-	w.soon("a grant of an hour", func() bool { return n.granted() > w.tick()+hour })
+	w.soon("a grant of an hour", func() bool { n.must(1); return n.granted() > w.tick()+hour })
 	return n, proxy
 }
 
-// raiseMarks runs what the documentation says to run after a restore.
-func (w *testCluster) raiseMarks() {
+// operator runs a command of `flakeward cluster`.
+func (w *testCluster) operator(command string, options ...string) {
 	w.Helper()
 	program, err := binary()
 	if err != nil {
 		w.Fatal(err)
 	}
-	out, err := exec.CommandContext(w.Context(), program, "cluster", "raise", "--coord", w.url, "--yes").CombinedOutput()
+	out, err := exec.CommandContext(w.Context(), program, append([]string{"cluster", command, "--coord", w.url}, options...)...).CombinedOutput()
 	if err != nil {
-		w.Fatalf("cluster raise: %v\n%s", err, out)
+		w.Fatalf("cluster %s: %v\n%s", command, err, out)
 	}
-	w.Logf("cluster raise:\n%s", out)
+	w.Logf("cluster %s:\n%s", command, out)
+}
+
+// raiseMarks runs what the documentation says to run after a restore.
+func (w *testCluster) raiseMarks() {
+	w.Helper()
+	w.operator("raise", "--yes")
 }
 
 // awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails,
