@@ -35,9 +35,14 @@ type holding struct {
 // none returns the holding of no worker ID.
 func none() *holding { return &holding{worker: coord.AnyWorker} }
 
-// inherited returns the holding that an entry of a journal is of.
+// inherited returns the holding that an entry of a journal is of. One that never had a grant is not gone
+// on with: its lane began at a clock that may have been wrong by years, and the record is lower.
 func inherited(e journal.Entry) *holding {
-	return &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, floor: e.Floor, published: e.Mark}
+	h := &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, floor: e.Floor, published: e.Mark}
+	if e.Floor == e.Mark {
+		h.opening = ""
+	}
+	return h
 }
 
 // issued is the last tick that was issued from the holding, 0 if none was.

@@ -12,7 +12,7 @@ import (
 
 func TestInheritsTheNewestEntry(t *testing.T) {
 	p := newFixture(t).host("J").boot()
-	must.Do(t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Entries: []journal.Entry{{Worker: 1, Opening: "a"}, {Worker: 2, Opening: "b"}}}))
+	must.Do(t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Entries: []journal.Entry{{Worker: 1, Opening: "a", Mark: 1}, {Worker: 2, Opening: "b", Mark: 1}}}))
 	if got := p.Holding(); got.Worker != 2 || got.Opening != "b" {
 		t.Errorf("went on from %+v, want the last entry", got)
 	}
@@ -108,4 +108,33 @@ func TestAYoungJournalThatIsPutBackWithinATickRepeatsNothing(t *testing.T) {
 	if out := again.take(); out != generator.Issued {
 		t.Errorf("in the next tick: %v", out)
 	}
+}
+
+// A clock that is wrong by a year opens a worker ID, and the power goes before the first grant. The
+// next start, whose clock is right, does not wait for that year.
+func TestAnOpeningWithoutAGrantIsNotGoneOnWith(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		h := w.fast("J", 365*24*time.Hour)
+		p := h.reboot()
+		p.attach()
+		p.coord.before = func(call string) error {
+			if call == "extend" {
+				return errCut
+			}
+			return nil
+		}
+		must.Fail(t, p.Acquire(t.Context(), false), errCut)
+		e := p.onDisk()
+		if e.Mark <= w.tick() {
+			t.Fatalf("the journal has mark %d, and it is %d; the case is void", e.Mark, w.tick())
+		}
+		p.crash()
+		h.clock = w.clock
+		again := h.start()
+		if got := again.Holding(); got.Worker != e.Worker || got.Floor > w.tick() {
+			t.Errorf("has worker ID %d above %d, want %d, and it is %d", got.Worker, got.Floor, e.Worker, w.tick())
+		}
+		w.clock.Advance(time.Millisecond)
+		again.issues()
+	})
 }
