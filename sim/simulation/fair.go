@@ -50,7 +50,8 @@ func (sim *Simulation) longestTurn() int {
 // the reserve suffices for all, however many batches are served meanwhile.
 func (c *conn) waitsInTurn(wait issue.Wait, now generator.Tick) {
 	p, sim := c.p, c.p.sim
-	if wait.Event || !c.issue.Waits() || !sim.small(c.queue[0].whole) {
+	// In a tick below the connection's last ID it waits to keep its order.
+	if wait.Event || !c.issue.Waits() || !sim.small(c.queue[0].whole) || c.issue.Order().Highest.Tick > now {
 		c.tries = 0
 		return
 	}
