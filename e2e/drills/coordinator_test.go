@@ -80,8 +80,8 @@ func killLeaders(ctx context.Context, r *Run) {
 }
 
 type outage struct {
-	lost, killed, returned evidence.Mono
-	back                   time.Duration
+	lost, killed, started, returned evidence.Mono
+	back                            time.Duration
 }
 
 var outages notes[outage]
@@ -115,6 +115,7 @@ func loseQuorum(ctx context.Context, r *Run) {
 	r.Step("all daemons miss the coordinator; %s is killed and started again", dies.Name)
 	seen.killed = evidence.Now()
 	must(dies.Kill(ctx))
+	seen.started = evidence.Now()
 	must(dies.Start(ctx))
 	must(lookUntil(ctx, r, dies.Name+" to wait", func() error {
 		text, err := dies.Log(ctx)
@@ -176,7 +177,7 @@ func judgeQuorumLost(res *Result) {
 	res.Figure("quorum lost for", time.Duration(seen.returned-seen.lost).Round(time.Second).String(), "", true)
 	res.Figure("IDs meanwhile, on all hosts", fmt.Sprint(res.Host(0).IDs(seen.lost, seen.returned)+res.Host(1).IDs(seen.lost, seen.returned)+
 		res.Host(2).IDs(seen.lost, seen.returned)), "", true)
-	if n := res.Host(1).IDs(seen.killed+1, seen.returned); n > 0 {
+	if n := res.Host(1).IDs(seen.started, seen.returned); n > 0 {
 		res.Fail("%s was started without a coordinator and gave %d IDs", res.Run.Hosts[1].Name, n)
 	}
 	res.Figure("all daemons were granted more after the quorum was back", seen.back.Round(time.Millisecond).String(), "<= 2s", seen.back <= 2*time.Second)
