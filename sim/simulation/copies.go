@@ -123,7 +123,8 @@ func (p *proc) parting(found *journal.Contents) {
 	if !s.copied || s.starts != 1 {
 		return
 	}
-	if found != nil && (found.Cluster != sim.cluster.of(sim.tree.Layout()) || s.wrongly != 0) {
+	cluster := sim.cluster.of(sim.tree.Layout())
+	if cluster == "" || found != nil && (found.Cluster != cluster || s.wrongly != 0) { // or it waits for a cluster
 		return
 	}
 	if found != nil && len(found.Entries) > 0 {
