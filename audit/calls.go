@@ -126,9 +126,9 @@ func (c *calls) read(start int, l log[evidence.Event]) error {
 func opOf(e evidence.Event) (linear.Op, bool) {
 	switch e.Kind {
 	case evidence.Claiming:
-		return linear.Op{Kind: linear.Open, From: e.Opening, FromMark: e.Mark, Continues: e.Continues}, true
+		return linear.Op{Kind: linear.Open, From: e.Opening, Continues: e.Continues}, true
 	case evidence.Extending:
-		return linear.Op{Kind: linear.Extend, Opening: e.Opening, Progress: coord.Progress{Ceiling: e.Ceiling, Issued: e.Issued, Mark: e.Mark}}, true
+		return linear.Op{Kind: linear.Extend, Opening: e.Opening, Progress: coord.Progress{Ceiling: e.Ceiling, Issued: e.Issued}}, true
 	case evidence.Releasing:
 		return linear.Op{Kind: linear.Release, Opening: e.Opening, To: e.Last}, true
 	default:

@@ -31,8 +31,8 @@ type fakeCluster struct {
 }
 
 type entryOf struct {
-	ceiling, mark, issued generator.Tick
-	holder                string
+	ceiling, issued generator.Tick
+	holder          string
 }
 
 // computer is a host with its daemon.
@@ -50,22 +50,21 @@ type computer struct {
 	last    [2]key           // the last ID that each connection got
 	number  uint32           // of the first connection of this start
 	up      bool
-	cur     grantOf
-	journal grantOf
+	cur     grantOf // also what a start finds of the one before
 }
 
-// grantOf is what a daemon, or its journal, has.
+// grantOf is what a daemon has.
 type grantOf struct {
-	worker        int
-	opening       string
-	floor         generator.Tick
-	mark, granted generator.Tick
-	high          generator.Tick
-	slots         map[generator.Tick]int64 // nil: no lane
+	worker  int
+	opening string
+	floor   generator.Tick
+	granted generator.Tick
+	high    generator.Tick
+	slots   map[generator.Tick]int64 // nil: no lane
 }
 
 const (
-	stepTicks   = 200
+	mostSlept   = 200 // ticks that a daemon waits for its floor
 	windowTicks = 5000
 )
 
@@ -98,7 +97,7 @@ func (w *fakeCluster) advance(d time.Duration) { w.now += evidence.Mono(d) }
 
 func (w *fakeCluster) store(worker int) {
 	r := w.records[worker]
-	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Mark: r.mark, Issued: r.issued, Holder: r.holder})
+	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Issued: r.issued, Holder: r.holder})
 }
 
 // call logs that a call on the coordinator begins, and returns its number.
@@ -117,7 +116,8 @@ func (h *computer) step(offset time.Duration) {
 	h.steps = append(h.steps, Step{At: h.w.now, Offset: int64(offset)})
 }
 
-// start starts the daemon. Without the coordinator it goes on from what an update has handed over.
+// start starts the daemon. It knows of the one before which record that had opened last, and how far
+// it has issued. Without the coordinator it goes on from what an update has handed over.
 func (h *computer) start(coordinator bool) {
 	if h.up {
 		return
@@ -129,7 +129,6 @@ func (h *computer) start(coordinator bool) {
 	h.offset, h.due = h.next, 0 // the file is read at once
 	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.starts)), Layout: h.w.layout.String() + ";datacenter=0"})
 	before, held := h.cur, h.w.claims[h.cur.worker] == h
-	h.cur = h.journal
 	h.cur.slots = nil
 	if h.cur.opening != "" && h.w.claims[h.cur.worker] == h {
 		delete(h.w.claims, h.cur.worker)
@@ -165,16 +164,14 @@ func (h *computer) open(worker int) {
 		r = &entryOf{}
 		h.w.records[worker] = r
 	}
-	continues := h.cur.opening != "" && r.holder == h.cur.opening && r.mark <= h.cur.mark && h.cur.worker == worker
-	call := h.call(evidence.Event{
-		Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues, Mark: h.cur.mark,
-	})
+	continues := h.cur.opening != "" && r.holder == h.cur.opening && h.cur.worker == worker
+	call := h.call(evidence.Event{Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues})
 	h.w.drawn++
 	opening := fmt.Sprintf("opening%d", h.w.drawn)
 	floor := r.ceiling
 	r.holder = opening
 	if !continues {
-		r.mark, r.issued = 0, min(r.issued, floor)
+		r.issued = min(r.issued, floor)
 	}
 	h.w.store(worker)
 	h.w.claims[worker] = h
@@ -184,21 +181,16 @@ func (h *computer) open(worker int) {
 		h.cur.opening = opening
 		h.cur.granted = min(h.cur.granted, floor)
 		if h.cur.slots == nil {
-			h.lane(h.cur.mark)
+			h.lane(h.cur.high)
 		}
 	} else {
-		h.cur = grantOf{worker: worker, opening: opening, mark: floor}
+		h.cur = grantOf{worker: worker, opening: opening}
 		h.lane(floor)
 	}
 	if len(h.starts) > 1 && h.w.pick(20) == 0 {
-		h.crash() // before it is in the journal
-		return
+		h.crash()
 	}
-	h.write()
 }
-
-// write writes the journal.
-func (h *computer) write() { h.journal = h.cur }
 
 // extend publishes, if the claim is held.
 func (h *computer) extend() {
@@ -207,9 +199,9 @@ func (h *computer) extend() {
 		return
 	}
 	ceiling := h.tick() + windowTicks
-	call := h.call(evidence.Event{Kind: evidence.Extending, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling, Mark: h.cur.mark})
+	call := h.call(evidence.Event{Kind: evidence.Extending, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling, Issued: h.cur.high})
 	r.ceiling = max(r.ceiling, ceiling)
-	r.mark = max(r.mark, h.cur.mark)
+	r.issued = max(r.issued, h.cur.high)
 	h.w.store(h.cur.worker)
 	if h.w.pick(8) == 0 {
 		return // the reply is lost
@@ -217,7 +209,6 @@ func (h *computer) extend() {
 	h.w.advance(time.Millisecond)
 	h.log(evidence.Event{Kind: evidence.Extended, Call: call, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling})
 	h.cur.granted = max(h.cur.granted, ceiling)
-	h.write()
 }
 
 // release gives back what is held.
@@ -231,7 +222,7 @@ func (h *computer) release(g grantOf, answered bool) {
 	if !answered {
 		return
 	}
-	r.ceiling, r.mark, r.issued = g.high, g.high, g.high
+	r.ceiling, r.issued = g.high, g.high
 	h.w.store(g.worker)
 	delete(h.w.claims, g.worker)
 	h.w.advance(time.Millisecond)
@@ -273,15 +264,11 @@ func (h *computer) take(connection, n int) []evidence.Run {
 	if !h.up || c.slots == nil {
 		return nil
 	}
-	if t <= c.floor && c.floor-t > stepTicks || c.high-t >= h.w.span {
+	if t <= c.floor && c.floor-t > mostSlept || c.high-t >= h.w.span {
 		h.reLease(true)
 		return nil
 	}
-	if c.mark-t <= stepTicks/2 {
-		c.mark = max(c.mark, min(c.granted, t+stepTicks))
-		h.write()
-	}
-	if t <= c.floor || t > min(c.granted, c.mark) {
+	if t <= c.floor || t > c.granted {
 		return nil
 	}
 	last := h.last[connection]
@@ -353,17 +340,8 @@ func (h *computer) stop(reachable bool) {
 		return
 	}
 	r := h.w.records[h.cur.worker]
-	held := reachable && h.w.claims[h.cur.worker] == h && r.holder == h.cur.opening
-	h.journal = h.cur
-	if held {
-		h.journal.granted = 0
-		answered := h.w.pick(4) > 0
-		h.release(h.cur, answered)
-		if answered {
-			h.journal.mark = h.cur.high
-		}
-		h.cur.slots = nil
-		return
+	if reachable && h.w.claims[h.cur.worker] == h && r.holder == h.cur.opening {
+		h.release(h.cur, h.w.pick(4) > 0)
+		h.cur.granted, h.cur.slots = 0, nil
 	}
-	h.journal.mark = max(h.cur.high, min(h.cur.mark, r.mark))
 }

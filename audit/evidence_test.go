@@ -116,7 +116,7 @@ func TestWipedTree(t *testing.T) {
 		clear(s.claims)
 		for _, h := range s.hosts {
 			h.crash()
-			h.journal = grantOf{}
+			h.cur = grantOf{}
 		}
 		s.advance(time.Minute)
 		for _, h := range s.hosts {

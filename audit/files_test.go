@@ -51,7 +51,7 @@ func (w *fakeCluster) live() {
 		h.stop(w.pick(4) > 0)
 	case 3:
 		h.crash()
-		h.journal = grantOf{} // its disk is lost
+		h.cur = grantOf{} // its disk is lost
 	case 4, 5:
 		if h.up && h.cur.slots != nil {
 			w.expire(h.cur.worker)

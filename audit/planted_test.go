@@ -289,9 +289,9 @@ func TestPlantedCalls(t *testing.T) {
 	}
 	testPlanted(t, []planted{
 		{"nothing", calls(func(*stage) {}), kinds{}},
-		{"a mark that was acknowledged is not stored", calls(func(s *stage) {
+		{"an issued tick that was acknowledged is not stored", calls(func(s *stage) {
 			began, _ := last(s)
-			began.Mark = s.records[2].mark + 1
+			began.Issued = s.records[2].issued + 1
 		}), kinds{Unexplained: 1}},
 		{"an extension that was lost, and a later one that was not", calls(func(s *stage) {
 			_, ended := last(s)
@@ -329,7 +329,7 @@ func TestPlantedCalls(t *testing.T) {
 		{"another's opening is continued", calls(func(s *stage) { s.event(2, 1, evidence.Claiming).Opening = "another" }), kinds{Unexplained: 1}},
 		{"all marks were raised meanwhile, so that nothing is known", calls(func(s *stage) {
 			began, _ := last(s)
-			began.Mark = s.records[2].mark + 1
+			began.Issued = s.records[2].issued + 1
 			s.records[2].holder = coord.OpeningID("raised", "1")
 			s.store(2)
 		}), kinds{}},

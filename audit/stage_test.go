@@ -38,7 +38,7 @@ func newStage(t *testing.T) *stage {
 	asks(5, time.Millisecond)
 	w.hosts[0].stop(true)
 	w.hosts[1].crash()
-	w.hosts[1].journal = grantOf{}
+	w.hosts[1].cur = grantOf{}
 	w.expire(1)
 	w.advance(10 * time.Millisecond)
 	w.hosts[1].start(true)

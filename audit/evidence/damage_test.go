@@ -23,8 +23,8 @@ func sampleEvents() []Event {
 		{At: 5000, Kind: Releasing, Worker: 7, Opening: "o", Last: 12345},
 		{At: 6000, Kind: Released, Worker: 7, Opening: "o", Last: 12345},
 		{At: 7000, Kind: Claimed, Worker: 8, Opening: "p", Floor: 99},
-		{At: 7100, Kind: Claiming, Call: 300, Worker: 8, Opening: "p", Continues: true, Mark: 100},
-		{At: 7200, Kind: Extending, Call: 301, Worker: 8, Opening: "p", Ceiling: 200, Issued: 100, Mark: 150},
+		{At: 7100, Kind: Claiming, Call: 300, Worker: 8, Opening: "p", Continues: true},
+		{At: 7200, Kind: Extending, Call: 301, Worker: 8, Opening: "p", Ceiling: 200, Issued: 100},
 		{At: 7400, Kind: Failed, Call: 301, Worker: 8, Opening: "p", Ending: Denied},
 		{At: 8000, Kind: Issued, Run: Run{First: 1 << 60, Step: 1, N: 3}},
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-const eventsMagic = "flakeward events 3\n"
+const eventsMagic = "flakeward events 4\n"
 
 // Events is a daemon's log, being written. Its methods may be called from any goroutine.
 type Events struct {
@@ -145,10 +145,8 @@ func (e *Event) ticks() []*generator.Tick {
 	switch e.Kind {
 	case Claimed:
 		return []*generator.Tick{&e.Floor}
-	case Claiming:
-		return []*generator.Tick{&e.Mark}
 	case Extending:
-		return []*generator.Tick{&e.Ceiling, &e.Issued, &e.Mark}
+		return []*generator.Tick{&e.Ceiling, &e.Issued}
 	case Extended:
 		return []*generator.Tick{&e.Ceiling}
 	case Releasing, Released:

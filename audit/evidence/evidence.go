@@ -37,10 +37,10 @@ const (
 	Releasing
 	// Released is what the coordinator answered to that with success: Call, Worker, Opening, Last.
 	Released
-	// Claiming is written before the opening of a record is sent: Call, Worker, Opening and Mark of
-	// the coord.Request, Continues.
+	// Claiming is written before the opening of a record is sent: Call, Worker, Opening of the
+	// coord.Request, Continues.
 	Claiming
-	// Extending is written before an extension is sent: Call, Worker, Opening, Ceiling, Issued, Mark.
+	// Extending is written before an extension is sent: Call, Worker, Opening, Ceiling, Issued.
 	Extending
 	// Failed is the end of a call without success: Call, Worker, Opening as the call began, Ending.
 	// A call whose end is not written may have been done as well.
@@ -76,7 +76,6 @@ type Event struct {
 	Floor     generator.Tick
 	Ceiling   generator.Tick
 	Issued    generator.Tick // that is published as issued
-	Mark      generator.Tick // of the journal
 	Last      generator.Tick
 	Ending    Ending
 }

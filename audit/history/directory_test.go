@@ -16,8 +16,8 @@ func TestDirectory(t *testing.T) {
 	}
 	for text, want := range map[string][]Version{
 		"": nil,
-		`0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O","claim":"C"}` + "\n" + `0000003 {"ceiling":20,"mark":2,"issued":1,"holder":"P"}` + "\n": {
-			{Order: 1, Worker: 7, Ceiling: 10, Holder: "O", Claim: "C"}, {Order: 2, Worker: 3, Ceiling: 20, Mark: 2, Issued: 1, Holder: "P"},
+		`0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O","claim":"C"}` + "\n" + `0000003 {"ceiling":20,"issued":1,"holder":"P"}` + "\n": {
+			{Order: 1, Worker: 7, Ceiling: 10, Holder: "O", Claim: "C"}, {Order: 2, Worker: 3, Ceiling: 20, Issued: 1, Holder: "P"},
 		},
 	} {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))

@@ -198,7 +198,7 @@ func TestLines(t *testing.T) {
 		for order := range rapid.IntRange(0, 20).Draw(t, "n") {
 			v := Version{Order: int64(order + 1), Worker: rapid.IntRange(0, 1<<22-1).Draw(t, "worker"), Gone: rapid.Bool().Draw(t, "gone")}
 			if !v.Gone {
-				v.Ceiling, v.Mark, v.Issued = generator.Tick(tick.Draw(t, "tick")), generator.Tick(tick.Draw(t, "tick")), generator.Tick(tick.Draw(t, "tick"))
+				v.Ceiling, v.Issued = generator.Tick(tick.Draw(t, "tick")), generator.Tick(tick.Draw(t, "tick"))
 				v.Holder, v.Claim = rapid.StringN(1, 20, -1).Draw(t, "holder"), rapid.String().Draw(t, "claim")
 			}
 			versions = append(versions, v)
@@ -221,13 +221,13 @@ func TestLines(t *testing.T) {
 }
 
 func TestBadLines(t *testing.T) {
-	good := `{"order":5,"worker":1,"ceiling":3,"mark":2,"issued":1,"holder":"h","claim":"c"}` + "\n"
-	if got, err := Read(strings.NewReader(good + `{"order":6,"worker":1,"ceiling":0,"mark":0,"issued":0,"gone":true}` + "\n")); err != nil || len(got) != 2 {
+	good := `{"order":5,"worker":1,"ceiling":3,"issued":1,"holder":"h","claim":"c"}` + "\n"
+	if got, err := Read(strings.NewReader(good + `{"order":6,"worker":1,"ceiling":0,"issued":0,"gone":true}` + "\n")); err != nil || len(got) != 2 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	for _, bad := range []string{
 		"\n", "{}\n", "null\n", "[]\n", strings.TrimSpace(good), good + `{"order":4,"worker":1,"gone":true}` + "\n",
-		strings.Replace(good, `"worker":1`, `"worker":4194304`, 1), strings.Replace(good, `"mark":2`, `"mark":-2`, 1),
+		strings.Replace(good, `"worker":1`, `"worker":4194304`, 1), strings.Replace(good, `"issued":1`, `"issued":-1`, 1),
 		strings.Replace(good, `"holder":"h",`, "", 1), strings.Replace(good, "}", `,"more":1}`, 1),
 		strings.Replace(good, "}", `,"gone":true}`, 1), strings.Replace(good, "\n", "{}\n", 1),
 	} {
@@ -242,11 +242,11 @@ func TestBadLines(t *testing.T) {
 
 func TestBadRecords(t *testing.T) {
 	good := `{"ceiling":3,"issued":1,"mark":2,"holder":"h","claim":"c","nonce":"n","era":"e"}`
-	if v, err := version(9, 4, []byte(good)); err != nil || v != (Version{Order: 9, Worker: 4, Ceiling: 3, Issued: 1, Mark: 2, Holder: "h", Claim: "c"}) {
+	if v, err := version(9, 4, []byte(good)); err != nil || v != (Version{Order: 9, Worker: 4, Ceiling: 3, Issued: 1, Holder: "h", Claim: "c"}) {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	for _, bad := range []string{
-		"", "{}", "null", good + "{}", good[:20], strings.Replace(good, `"ceiling":3,`, "", 1),
+		"", "{}", "null", good + "{}", good[:20], strings.Replace(good, `"ceiling":3,`, "", 1), strings.Replace(good, `"issued":1,`, "", 1),
 		strings.Replace(good, `"h"`, `""`, 1), strings.Replace(good, "3", "-3", 1), strings.Replace(good, "3", "3.5", 1),
 	} {
 		if v, err := version(9, 4, []byte(bad)); err == nil {

@@ -178,7 +178,7 @@ func (w *recorder) look(worker int) {
 	}
 	tick := func(name string) generator.Tick { return generator.Tick(content[name].(float64)) }
 	w.seen = append(w.seen, history.Version{
-		Order: now.order, Worker: worker, Ceiling: tick("ceiling"), Mark: tick("mark"), Issued: tick("issued"),
+		Order: now.order, Worker: worker, Ceiling: tick("ceiling"), Issued: tick("issued"),
 		Holder: content["holder"].(string), Claim: content["claim"].(string),
 	})
 }

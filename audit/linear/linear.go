@@ -8,10 +8,9 @@
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
 //     Its floor is the record's ceiling, or what all were raised to if that is more. It continues
-//     if and only if the record's holder was Request.Opening, of the same cluster epoch, and its
-//     mark at or below Request.Mark.
+//     only if the record's holder was Request.Opening, of the same cluster epoch.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
-//     since the last raise. Each mark only rises by it.
+//     since the last raise. Ceiling and issued tick only rise by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
 //     tick, what was published as issued and the floor of its own grants, and nobody holds
 //     the worker ID then. Made again after an unknown outcome, it answers as the first would have.
@@ -90,8 +89,9 @@ type Op struct {
 	// of unknown outcome has one that begins with Unseen and is one of a kind.
 	Opening string
 
-	// Of Open: Request.Opening and Request.Mark, and what the claim says. Of one of
-	// unknown outcome, Continues is whether it was sent as one that does, and Floor means nothing.
+	// Of Open: Request.Opening, and what the claim says. Of one of unknown outcome, Continues is
+	// whether it was sent as one that does, and Floor means nothing. FromMark is Request.Mark, which
+	// decides nothing here.
 	From      string
 	FromMark  generator.Tick
 	Continues bool
@@ -114,13 +114,13 @@ func (o Op) String() string {
 	outcome := map[Outcome]string{Done: "done", Lost: "lost", Unknown: "unknown"}[o.Outcome]
 	switch o.Kind {
 	case Open:
-		s := fmt.Sprintf("open %d as %s from %s mark %d: ", o.Worker, short(o.Opening), short(o.From), o.FromMark)
+		s := fmt.Sprintf("open %d as %s from %s: ", o.Worker, short(o.Opening), short(o.From))
 		if o.Outcome == Done {
 			return s + fmt.Sprintf("floor %d continues %v", o.Floor, o.Continues)
 		}
 		return s + fmt.Sprintf("%s, sent as continues %v", outcome, o.Continues)
 	case Extend:
-		return fmt.Sprintf("extend %d by %s to %d issued %d mark %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, o.Progress.Mark, outcome)
+		return fmt.Sprintf("extend %d by %s to %d issued %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, outcome)
 	case Release:
 		return fmt.Sprintf("release %d by %s at %d: %s", o.Worker, short(o.Opening), o.To, outcome)
 	case End:
@@ -130,7 +130,7 @@ func (o Op) String() string {
 	case Raise:
 		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
 	default:
-		return fmt.Sprintf("read %d: ceiling %d issued %d mark %d holder %s",
-			o.Worker, o.Found.Ceiling, o.Found.Issued, o.Found.Mark, short(o.Found.Holder))
+		return fmt.Sprintf("read %d: ceiling %d issued %d holder %s",
+			o.Worker, o.Found.Ceiling, o.Found.Issued, short(o.Found.Holder))
 	}
 }

@@ -28,12 +28,12 @@ const (
 // record is all that the outcome of later operations on one worker ID depends on. It is
 // a value: a step never changes one.
 type record struct {
-	ceiling, issued, mark generator.Tick
-	holder                string // the last opening; empty: there is no record
-	epoch                 string // the one that it was opened in
-	hold                  hold
-	minimum               generator.Tick // what the holder's Release does not go below
-	giving                giving
+	ceiling, issued generator.Tick
+	holder          string // the last opening; empty: there is no record
+	epoch           string // the one that it was opened in
+	hold            hold
+	minimum         generator.Tick // what the holder's Release does not go below
+	giving          giving
 
 	floor generator.Tick // what all were raised to
 	now   string         // the cluster epoch, another one after each raise
@@ -72,7 +72,6 @@ func (r record) after(o Op) (next record, ok bool) {
 		}
 		r.ceiling = max(r.ceiling, o.Progress.Ceiling)
 		r.issued = max(r.issued, o.Progress.Issued)
-		r.mark = max(r.mark, o.Progress.Mark)
 	case o.Kind == Release:
 		return r.givenBack(o)
 	case o.Kind == End:
@@ -99,8 +98,7 @@ func (r record) opened(o Op) (record, bool) {
 	if r.hold == firm && r.epoch == r.now {
 		return r, false // somebody holds it
 	}
-	own := o.From != "" && r.holder == o.From && r.epoch == r.now && r.mark <= o.FromMark
-	if o.Continues != own {
+	if own := o.From != "" && r.holder == o.From && r.epoch == r.now; o.Continues && !own {
 		return r, false
 	}
 	r.ceiling = max(r.ceiling, r.floor)
@@ -109,7 +107,7 @@ func (r record) opened(o Op) (record, bool) {
 	}
 	r.minimum = max(r.issued, r.floor) // the grants before were the caller's own
 	if !o.Continues {
-		r.minimum, r.mark = r.ceiling, 0
+		r.minimum = r.ceiling
 	}
 	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, firm
 	if o.Mortal || o.Outcome == Unknown {
@@ -126,11 +124,11 @@ func (r record) givenBack(o Op) (record, bool) {
 		if o.Outcome == Done {
 			r.giving = acknowledged
 		}
-		return r, r.mark == to
+		return r, r.ceiling == to
 	case !r.mine(o):
 		return r, false
 	}
-	r.ceiling, r.issued, r.mark = to, to, to
+	r.ceiling, r.issued = to, to
 	r.hold, r.giving = gone, acknowledged
 	if o.Outcome == Unknown {
 		r.giving = stored
@@ -161,11 +159,11 @@ func (r record) shows(o Op) bool {
 		return found.Holder == ""
 	}
 	same := found.Holder == r.holder || found.Holder == Unseen && strings.HasPrefix(r.holder, Unseen)
-	return same && found.Ceiling == r.ceiling && found.Issued == r.issued && found.Mark == r.mark
+	return same && found.Ceiling == r.ceiling && found.Issued == r.issued
 }
 
 func (r record) String() string {
 	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
-	return fmt.Sprintf("%s by %s: ceiling %d issued %d mark %d minimum %d, all raised to %d, same epoch %v",
-		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.mark, r.minimum, r.floor, r.epoch == r.now)
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d minimum %d, all raised to %d, same epoch %v",
+		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.minimum, r.floor, r.epoch == r.now)
 }

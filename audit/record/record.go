@@ -127,9 +127,7 @@ type pending struct {
 
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
 	r := p.request
-	c, err := p.calls.begin(evidence.Event{
-		Kind: evidence.Claiming, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues(), Mark: r.Mark,
-	})
+	c, err := p.calls.begin(evidence.Event{Kind: evidence.Claiming, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues()})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +152,7 @@ func (c *claim) begin(e evidence.Event) (call, error) {
 // Extend tells of a ceiling when it has been written down. Otherwise the outcome is as good as
 // unknown.
 func (c *claim) Extend(ctx context.Context, p coord.Progress) error {
-	call, err := c.begin(evidence.Event{Kind: evidence.Extending, Ceiling: p.Ceiling, Issued: p.Issued, Mark: p.Mark})
+	call, err := c.begin(evidence.Event{Kind: evidence.Extending, Ceiling: p.Ceiling, Issued: p.Issued})
 	if err != nil {
 		return err
 	}

@@ -90,14 +90,14 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	var all []evidence.Event
 	l := &fakeCoordinator{}
 	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Opening: "before", Mark: 3, Latest: 6})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Opening: "before", Latest: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
 	unclear := errors.New("unclear")
 	for _, err := range []error{nil, unclear, coord.ErrLost} {
 		l.err = err
-		if got := claim.Extend(t.Context(), coord.Progress{Ceiling: 7, Issued: 8, Mark: 10}); got != err {
+		if got := claim.Extend(t.Context(), coord.Progress{Ceiling: 7, Issued: 8}); got != err {
 			t.Errorf("Extend: %v, want %v", got, err)
 		}
 	}
@@ -109,13 +109,13 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	if _, err := pending.Open(t.Context()); err != coord.ErrRaced {
 		t.Errorf("Open: %v", err)
 	}
-	extending := evidence.Event{Kind: evidence.Extending, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8, Mark: 10}
+	extending := evidence.Event{Kind: evidence.Extending, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8}
 	numbered := func(call uint64, e evidence.Event) evidence.Event { e.Call = call; return e }
 	failed := func(call uint64, how evidence.Ending) evidence.Event {
 		return evidence.Event{Kind: evidence.Failed, Call: call, Worker: 5, Opening: "opening", Ending: how}
 	}
 	want := []evidence.Event{
-		{Kind: evidence.Claiming, Call: 1, Worker: 5, Opening: "before", Continues: true, Mark: 3},
+		{Kind: evidence.Claiming, Call: 1, Worker: 5, Opening: "before", Continues: true},
 		{Kind: evidence.Claimed, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
 		numbered(2, extending),
 		{Kind: evidence.Extended, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
