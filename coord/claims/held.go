@@ -23,21 +23,23 @@ type held struct {
 
 	mutex   mutex.Mutex // guards what follows; held during a request
 	version int64
-	record  record // as the writer saw it last
-	inDoubt []attempt
-	lost    error // why; nil: not as far as is known
+	record  record   // as it was stored last
+	doubt   *attempt // sent, and its outcome is not known; nil: there is none
+	lost    error    // why; nil: not as far as is known
 }
 
-// attempt is a write, which is in doubt until its outcome is known. All in doubt of one
-// claim compare the same version, so at most one of them was.
+// attempt is a write of the record. Nothing else is written while its outcome is not known.
 type attempt struct {
 	record  record
 	release bool
 }
 
-// maxInDoubt bounds what a claim remembers of a long outage. If one that was
-// forgotten turns out to be the one that was stored, the claim is given up.
-const maxInDoubt = 64
+func (a attempt) doing() string {
+	if a.release {
+		return doingRelease
+	}
+	return doingExtend
+}
 
 func (h *held) Worker() int           { return h.node.Worker }
 func (h *held) Name() string          { return h.node.Name }
@@ -73,22 +75,21 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 		return err
 	}
 	defer h.mutex.Unlock()
-	for h.lost == nil {
-		next := h.record
-		next.Ceiling = max(next.Ceiling, progress.Ceiling)
-		next.Issued = max(next.Issued, progress.Issued)
-		next.Mark = max(next.Mark, progress.Mark)
-		next.Nonce = h.c.random.token()
-		stored, err := h.write(ctx, attempt{record: next})
-		if err != nil {
-			return err
-		}
-		if stored {
-			h.c.nodes.reap(ctx)
-			return nil
-		}
+	if err := h.settle(ctx); err != nil {
+		return err
 	}
-	return h.lost
+	if h.lost != nil {
+		return h.lost
+	}
+	next := h.record
+	next.Ceiling = max(next.Ceiling, progress.Ceiling)
+	next.Issued = max(next.Issued, progress.Issued)
+	next.Mark = max(next.Mark, progress.Mark)
+	if err := h.write(ctx, attempt{record: next}); err != nil {
+		return err
+	}
+	h.c.nodes.reap(ctx)
+	return nil
 }
 
 // Release implements coord.Claim.
@@ -97,114 +98,100 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 		return err
 	}
 	defer h.mutex.Unlock()
-	for h.lost == nil {
-		to := max(h.minimum, h.record.Issued, last)
-		next := h.record
-		next.Ceiling, next.Issued, next.Mark = to, to, to
-		next.Nonce = h.c.random.token()
-		stored, err := h.write(ctx, attempt{record: next, release: true})
-		switch {
-		case stored:
-			return nil
-		case err == nil:
-		case ctx.Err() != nil || !worthRetrying(err):
+	for {
+		err := h.release(ctx, last)
+		if err == nil || h.lost != nil || ctx.Err() != nil || !worthRetrying(err) {
 			return err
-		default:
-			pause(ctx, h.c.clock, retryPause)
 		}
+		pause(ctx, h.c.clock, retryPause)
 	}
-	return h.lost
 }
 
-// write sends one write of the record, fenced. It reports whether w is stored.
-// If it is not, either the claim is lost, or an earlier write in doubt was found
-// to be stored and the caller is to decide anew. After an error w is in doubt.
-func (h *held) write(ctx context.Context, w attempt) (stored bool, err error) {
-	sent := Write{Doing: doingExtend, Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
-	if w.release {
-		sent.Doing = doingRelease
+// release makes one try. A release that is in doubt is made again as it was.
+func (h *held) release(ctx context.Context, last generator.Tick) error {
+	again := h.doubt != nil && h.doubt.release
+	if err := h.settle(ctx); err != nil || again {
+		return err
 	}
+	if h.lost != nil {
+		return h.lost
+	}
+	to := max(h.minimum, h.record.Issued, last)
+	next := h.record
+	next.Ceiling, next.Issued, next.Mark = to, to, to
+	return h.write(ctx, attempt{record: next, release: true})
+}
+
+// settle finds out what became of a write in doubt, by sending the very same again: it is stored, or
+// refused because it was stored before, or the claim is lost. A copy of it that is still under way
+// compares the version which it has replaced, so it changes nothing any more.
+func (h *held) settle(ctx context.Context) error {
+	if h.lost != nil || h.doubt == nil {
+		return h.lost
+	}
+	return h.send(ctx)
+}
+
+// write sends a write of the record. There is none in doubt.
+func (h *held) write(ctx context.Context, w attempt) error {
+	w.record.Nonce = h.c.random.token()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %s: not tried: %w", h.c.store.Name(), w.doing(), err)
+	}
+	h.doubt = &w // whatever happens from now on, it may be stored
+	return h.send(ctx)
+}
+
+// send sends the write in doubt, fenced, and returns nil if it is stored. The error is h.lost, or it
+// leaves the write in doubt.
+func (h *held) send(ctx context.Context) error {
+	w := *h.doubt
+	sent := Write{Doing: w.doing(), Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
 	var done Written
-	err = h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
+	err := h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		if j.epoch != h.epoch {
 			return coord.ErrRaised
 		}
-		h.doubt(w)
 		done, err = h.c.store.Write(ctx, j.entry, sent)
 		return err
 	})
 	switch {
 	case errors.Is(err, coord.ErrRaised):
-		h.lose(err, true)
-		return false, nil
+		return h.lose(err, true)
 	case err != nil:
-		return false, err
-	case done.Stored:
-		h.confirm(w, done.Record.Version)
-		return true, nil
-	}
-	landed, ok := h.ownWrite(done.Record)
-	if !ok && done.Record.Version < h.version {
+		return err
+	case done.Stored || bytes.Equal(done.Record.Value, sent.Record.Value):
+		h.confirm(done.Record.Version)
+		return nil
+	case done.Record.Version < h.version:
 		// Nobody deletes a record, and no write takes one back.
-		return false, h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version)
+		return h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version)
+	case !done.Claimed:
+		return h.lose(errVanished, false)
 	}
-	if !ok {
-		why := errOpened
-		if !done.Claimed {
-			why = errVanished
-		}
-		h.lose(why, done.Claimed)
-		return false, nil
-	}
-	h.confirm(landed, done.Record.Version)
-	return landed.record.Nonce == w.record.Nonce || landed.release && w.release, nil
-}
-
-// doubt notes w before it is sent: whatever happens then, it may have been stored.
-func (h *held) doubt(w attempt) {
-	if n := len(h.inDoubt); n > 0 && h.inDoubt[n-1].record.Nonce == w.record.Nonce {
-		return // sent again
-	}
-	if len(h.inDoubt) == maxInDoubt {
-		h.inDoubt = append(h.inDoubt[:0], h.inDoubt[1:]...)
-	}
-	h.inDoubt = append(h.inDoubt, w)
-}
-
-// ownWrite returns the write in doubt that the record shows as stored.
-func (h *held) ownWrite(found Entry) (attempt, bool) {
-	if found.Version == 0 {
-		return attempt{}, false
-	}
-	if _, err := readRecord(h.c.store, h.Worker(), found); err != nil {
+	if _, err := readRecord(h.c.store, h.Worker(), done.Record); err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
-		return attempt{}, false
 	}
-	for _, d := range h.inDoubt {
-		if bytes.Equal(encode(d.record), found.Value) {
-			return d, true
-		}
-	}
-	return attempt{}, false
+	return h.lose(errOpened, true)
 }
 
-// confirm makes w the last write that is known to be stored. No other one in doubt
-// can be stored any more: they compare the version that w replaced.
-func (h *held) confirm(w attempt, version int64) {
-	h.record, h.version = w.record, version
-	h.inDoubt = h.inDoubt[:0]
+// confirm makes the write in doubt the last one that is known to be stored.
+func (h *held) confirm(version int64) {
+	w := h.doubt
+	h.record, h.version, h.doubt = w.record, version, nil
 	if w.release {
 		h.lost = coord.ErrLost
 		h.c.nodes.unuse(h.node.Token)
 	}
 }
 
-// lose gives the claim up for good, and says why.
-func (h *held) lose(why error, nodeRemains bool) {
-	h.lost = why
+// lose gives the claim up for good, and returns why.
+func (h *held) lose(why error, nodeRemains bool) error {
+	h.lost, h.doubt = why, nil
 	if nodeRemains {
 		h.c.nodes.orphan(h.node.Token)
-		return
+	} else {
+		h.c.nodes.unuse(h.node.Token)
 	}
-	h.c.nodes.unuse(h.node.Token)
+	return why
 }

@@ -101,16 +101,16 @@ func abandonedExtend(k *kit) {
 		k.Fatalf("what was held back did not land: %+v", m)
 	}
 	k.acknowledged("after that", observer, c, coord.Progress{Ceiling: 600, Mark: 30})
-	// One that lands after a later one was stored changes nothing any more.
+	// One that lands after it was sent again, and a later one stored, changes nothing any more.
 	release, ok = k.abandoned(n, 0, func(ctx context.Context) error {
 		return c.Extend(ctx, coord.Progress{Ceiling: 9000, Mark: 40})
 	})
 	if !ok {
 		k.Fatal("no request was held back; the case is void")
 	}
-	k.acknowledged("overtaken", observer, c, coord.Progress{Ceiling: 700, Mark: 50})
+	k.acknowledged("overtaken", observer, c, coord.Progress{Ceiling: 9100, Mark: 50})
 	release()
-	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 700, Mark: 50})
+	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 9100, Mark: 50})
 }
 
 // abandonedRelease: a Release that is lost may have lowered the record, by a try without an answer, if
