@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -70,6 +71,10 @@ func TestAnOutageToTheEndOfTheGrantIsSeen(t *testing.T) {
 	c.Cluster.Coord = etcd.URL("x")
 	c.Grant.Window, c.Grant.Publish = 11*time.Second, 200*time.Millisecond
 	r := start(t, c)
+	r.until("a grant that lasts longer than a call", func(info map[string]string) bool {
+		ahead, err := strconv.Atoi(info["marks_ahead_ms"])
+		return err == nil && ahead > 5_000
+	})
 	etcd.StopAll()
 	r.next() // it asks the coordinator
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
@@ -128,8 +133,8 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c := config(dir(t))
 	c.Cluster.Coord = etcd.URL("x")
-	c.IDs.Layout = "time=31@10s,worker=10,sequence=12;epoch=2026-01-01"
-	c.Grant.Step, c.Grant.Publish = 20*time.Second, 100*time.Millisecond
+	c.IDs.Layout = "time=33@1s,worker=10,sequence=12;epoch=2026-01-01"
+	c.Grant.Publish = 100 * time.Millisecond
 	c.Waiting.MaxBlock = 50 * time.Millisecond
 	r := start(t, c)
 	by := operator(t, c.Cluster.Coord)

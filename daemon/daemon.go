@@ -49,6 +49,7 @@ type Daemon struct {
 	clock  *clockguard.Known
 	layout *generator.Layout
 	begun  clockguard.Reading
+	before time.Duration // how old the process was that this one took over from
 
 	source      func(resp.Source) resp.Source
 	coordinator func(coord.Coordinator) coord.Coordinator
@@ -175,6 +176,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	d.warn(d.dir)
 	d.access.warn(d.log)
+	d.before = from.age()
 	inherited := d.start(from.handed())
 	d.serving.Store(true)
 	if from != nil {

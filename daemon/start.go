@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
@@ -56,6 +57,9 @@ func (d *Daemon) start(handed grant.Handed) *journal.Contents {
 	return inherited
 }
 
+// age is how long the daemon has lived, and those that it took over from.
+func (d *Daemon) age() time.Duration { return d.before + d.clock.Now().Mono.Sub(d.begun.Mono) }
+
 // makeHolder makes the holder of a start, with its journal in the state directory.
 func (d *Daemon) makeHolder() {
 	c, l := d.config, d.lane
@@ -67,6 +71,7 @@ func (d *Daemon) makeHolder() {
 		Timing:     c.timing(d.layout),
 		FirstWait:  l.first,
 		Clock:      d.clock,
+		Age:        d.age(),
 		Kept:       d.clock.Kept,
 		Journal:    d.metrics.Journal(d.dir.File),
 		Machine:    d.machine.generation,

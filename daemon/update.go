@@ -135,6 +135,14 @@ func (p *predecessor) lock() *os.File {
 	return p.Lock
 }
 
+// age is how old the daemon was that handed over.
+func (p *predecessor) age() time.Duration {
+	if p == nil {
+		return 0
+	}
+	return p.Age
+}
+
 // handed is the lane that was handed over.
 func (p *predecessor) handed() grant.Handed {
 	if p == nil {

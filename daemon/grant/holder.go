@@ -38,6 +38,7 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
+	Age        time.Duration // of the processes before this one that it goes on for; see pace.reach
 	// Kept is the known time that the journal keeps, and CLOCK_BOOTTIME of the same moment; nil: there
 	// is none.
 	Kept    func() (known, boot int64)
@@ -99,7 +100,7 @@ func LayoutText(layout *generator.Layout, datacenter uint64) string {
 // LayoutText is the layout as the cluster's registry and the journal name it.
 func (k *Holder) LayoutText() string { return k.held.text }
 
-// Window is how far beyond the clock a grant reaches at most, in ticks.
+// Window is how far beyond the clock a grant of a process that is old enough reaches, in ticks.
 func (k *Holder) Window() generator.Tick { return k.pace.window() }
 
 // Cluster is the UUID of the cluster that the holder is attached to, or, after an update, of the
@@ -149,7 +150,7 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
 // error the issuer uses the lane. With fresh it is another worker ID than the one held.
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claimer.acquire(ctx, fresh) }
 
-// Publish has the grant extended to a window from now, together with what was issued. After
+// Publish has the grant extended as far as it may reach, together with what was issued. After
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
 

@@ -95,6 +95,7 @@ type host struct {
 	machine generator.Generation // grant.Config.Machine
 	timing  *grant.Timing        // grant.Config.Timing; nil: that of the tests
 	random  func() float64       // grant.Config.Random
+	age     time.Duration        // grant.Config.Age
 	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
 	// twin is set for a host of which nothing tells that it is not another one: its journal is
 	// always in its place.
@@ -164,6 +165,7 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 		Timing:    timing,
 		FirstWait: wait,
 		Clock:     h.clock,
+		Age:       h.age,
 		Random:    h.random,
 		Journal:   p.disk,
 		Machine:   h.machine,

@@ -23,10 +23,11 @@ type pace struct {
 	clock  clockguard.Clock
 	random func() float64
 	step   generator.Tick
-	reach  atomic.Int64 // see window
+	limit  atomic.Int64 // see window
 	// firstWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
 	firstWait time.Duration
-	begun     int64 // wall, when the holder was made
+	begun     int64           // wall, when the holder was made
+	born      clockguard.Mono // when the process began, or the first of those that it goes on for
 }
 
 func newPace(c Config) *pace {
@@ -36,7 +37,7 @@ func newPace(c Config) *pace {
 		// that it ends with.
 		step: max(2, ticks(c.Layout, c.Timing.Step)),
 
-		firstWait: c.FirstWait, begun: c.Clock.Now().Wall,
+		firstWait: c.FirstWait, begun: c.Clock.Now().Wall, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
 	}
 	p.learn(ticks(c.Layout, c.Timing.Window))
 	return p
@@ -44,12 +45,12 @@ func newPace(c Config) *pace {
 
 // window is how far ahead of the clock a grant reaches at most: the cluster's window, as last
 // heard.
-func (p *pace) window() generator.Tick { return generator.Tick(p.reach.Load()) }
+func (p *pace) window() generator.Tick { return generator.Tick(p.limit.Load()) }
 
 // learn notes the cluster's window; 0: the cluster does not say.
 func (p *pace) learn(window generator.Tick) {
 	if window > 0 {
-		p.reach.Store(int64(max(4, window)))
+		p.limit.Store(int64(max(4, window)))
 	}
 }
 
@@ -70,8 +71,31 @@ func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
 // latest is the highest floor that a fresh lane may wait for.
 func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.firstWait) }
 
-// furthest is the ceiling that a grant may have now: a window from the clock.
-func (p *pace) furthest() generator.Tick { return min(p.tick()+p.window(), p.layout.MaxTick()) }
+// How far a grant reaches beyond the clock while the process is young. A crash costs a worker ID
+// until the clock has passed its grant, so a daemon that crashes again and again keeps few of them.
+const (
+	firstReach = 2 * time.Second  // of the first grant
+	leastReach = 10 * time.Second // of the others: a session's life
+)
+
+// reach is how far beyond the clock a grant may go: the age of the process, at most the window.
+// Granted: there was a grant before.
+func (p *pace) reach(granted bool) generator.Tick {
+	age := p.now().Mono.Sub(p.born)
+	switch {
+	case age >= leastReach:
+	case granted:
+		age = leastReach
+	default:
+		return min(2+ticks(p.layout, firstReach), p.window())
+	}
+	return min(max(2, ticks(p.layout, age)), p.window())
+}
+
+// furthest is the ceiling that a grant may have now.
+func (p *pace) furthest(granted bool) generator.Tick {
+	return min(p.tick()+p.reach(granted), p.layout.MaxTick())
+}
 
 // within bounds one exchange.
 func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// publish has the grant extended to a window from now, together with what was issued, and finishes
+// publish has the grant extended as far as it may reach, together with what was issued, and finishes
 // what the first grant of a worker ID allows: to issue from it, and to give back the one it
 // replaces. After coord.ErrLost the holder holds no claim, and issues on within the grant that it
 // has.
@@ -24,7 +24,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	ceiling, issued := c.pace.furthest(), h.issued()
+	ceiling, issued := c.pace.furthest(c.contact.published.Load() != 0), h.issued()
 	told := issued
 	if told == c.pace.tick() {
 		told-- // more may be issued in it

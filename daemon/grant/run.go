@@ -193,7 +193,8 @@ func (k *Holder) pauseHolding(ctx context.Context) {
 	now := k.pace.now().Mono
 	due := now + clockguard.Mono(k.pace.jitter(k.Timing.Publish))
 	// Up to a fifth more than half, so that daemons which were granted together do not stay together.
-	half := generator.Tick(float64(k.pace.window()/2) * (1 + k.pace.random()/5))
+	reach := min(k.pace.reach(true), k.held.snapshot().current.granted-k.pace.tick())
+	half := generator.Tick(float64(max(0, reach)/2) * (1 + k.pace.random()/5))
 	for ctx.Err() == nil {
 		pause := due.Sub(now)
 		if left := k.held.snapshot().current.granted - k.pace.tick() - half; left > 0 {
@@ -205,7 +206,7 @@ func (k *Holder) pauseHolding(ctx context.Context) {
 		switch lane := k.demand.unwanted.Load(); {
 		case lane != nil && lane == cur.lane:
 			return
-		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest():
+		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest(true):
 			return
 		case now < due:
 		case k.demand.expired.Swap(false), cur.issued() != cur.told:

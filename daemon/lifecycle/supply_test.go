@@ -95,7 +95,7 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 	}, o)
 	o.holder = grant.New(grant.Config{
 		Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: window, Publish: window / 2, Step: time.Second},
-		Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
+		Age: time.Hour, Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
 	}, o.issuer)
 	l.Holder, o.lifecycle, o.began = o.holder, l, time.Unix(0, o.Now().Wall)
 	o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"})

@@ -72,7 +72,7 @@ var families = []family{
 	value("worker_ids_held", gauge, "Worker IDs that the daemon has claimed.", func(s *scrape) float64 { return float64(s.Holding.Claims) }),
 	value("worker_ids", gauge, "Worker IDs that the layout has.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
 	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
-	value("window_seconds", gauge, "How far ahead of the clock a grant reaches: the cluster's window.", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
+	value("window_seconds", gauge, "How far ahead of the clock a grant reaches at most: the cluster's window.", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
 	value("journal_step_seconds", gauge, "How far ahead of the clock the mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
 	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
 

@@ -107,13 +107,14 @@ func (s Settings) differs(other Settings) string {
 // Commit is what decides.
 type Commit struct {
 	Lane        grant.Handed
-	Connections int      // how many were handed over
-	Kept        bool     // the service manager has the socket as well, and it stays
-	Stored      bool     `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
-	Listen      bool     `json:",omitempty"` // the listener on TCP comes as well
-	Lock        *os.File `json:"-"`          // of the state directory
-	Listener    *os.File `json:"-"`
-	Address     *os.File `json:"-"` // that listener; nil: there is none
+	Age         time.Duration // of the daemon, and of those that it took over from
+	Connections int           // how many were handed over
+	Kept        bool          // the service manager has the socket as well, and it stays
+	Stored      bool          `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Listen      bool          `json:",omitempty"` // the listener on TCP comes as well
+	Lock        *os.File      `json:"-"`          // of the state directory
+	Listener    *os.File      `json:"-"`
+	Address     *os.File      `json:"-"` // that listener; nil: there is none
 }
 
 // RefusedError says that the running daemon goes on.

@@ -127,14 +127,14 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	commit := Commit{Lane: grant.Handed{Worker: 3, Opening: "o", Last: 17, Granted: 20}, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
+	commit := Commit{Lane: grant.Handed{Worker: 3, Opening: "o", Last: 17, Granted: 20}, Age: time.Hour, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
-	if got.Lane != commit.Lane || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
+	if got.Lane != commit.Lane || got.Age != commit.Age || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
 		t.Errorf("handed over: %+v", got)
 	}
 	for i, c := range open {
