@@ -304,15 +304,6 @@ func TestPlantedCalls(t *testing.T) {
 			_, ended := last(s)
 			*ended = evidence.Event{At: ended.At, Kind: evidence.Failed, Call: ended.Call, Worker: 2, Opening: ended.Opening}
 		}), kinds{}},
-		{"a claim that was cleared, and extended after that", calls(func(s *stage) {
-			began, _ := last(s)
-			for i := range s.stored {
-				if s.stored[i].Worker == 2 {
-					s.stored[i].Claim = "node"
-				}
-			}
-			s.cleared = []Clearing{{"node", began.At - 2, began.At - 1}}
-		}), kinds{Unexplained: 1}},
 		{"the cluster begins later than openings do", calls(func(s *stage) { s.made = 5 }), kinds{Unexplained: 4}},
 		{"the cluster begins where openings do", calls(func(s *stage) {
 			s.made = 5

@@ -78,8 +78,9 @@ func of(all []Op, worker int) []Op {
 			o.Found.Holder = Unseen
 		}
 		one = append(one, o)
-		if o.Kind == Release && o.Outcome == Lost {
-			// It tries again by itself, and the first try may have been stored.
+		if (o.Kind == Extend || o.Kind == Release) && o.Outcome == Lost {
+			// It may have been stored before its claim was found to be lost: a Release by an earlier try,
+			// an Extend before it found another's node.
 			o.Outcome, o.By = Unknown, o.Return
 			one = append(one, o)
 		}
@@ -138,7 +139,7 @@ func operations(one []Op) []porcupine.Operation {
 //
 // A write compares the version that the record had at its call or later, unless its own
 // claim wrote in between; so none takes place after another was acknowledged that was
-// begun after it. It wants its claim's node as well, and no node comes back.
+// begun after it. A claim sends one write at a time, and that again until it is answered.
 func latest(one []Op, i int) int64 {
 	o, by := one[i], int64(math.MaxInt64)
 	if o.By != 0 {
@@ -154,8 +155,6 @@ func latest(one []Op, i int) int64 {
 		case x.Outcome == Unknown, o.Kind == End: // a deletion compares nothing
 		case o.Kind == Raise:
 			bounds = x.Kind == Raise && x.Call >= from
-		case x.Kind == End:
-			bounds = x.Opening == o.Opening && x.Outcome == Done
 		case x.Kind == Open, x.Kind == Extend, x.Kind == Release:
 			bounds = x.Call >= from && (x.Outcome == Done || x.Opening == o.Opening)
 		}

@@ -16,13 +16,13 @@
 //     the worker ID then. Made again after an unknown outcome, it answers as the first would have.
 //   - ErrLost has a reason: another's opening, the end of the claim or of its session, a
 //     Release, or a raise. It is final. A Release that answers it may have been stored, by
-//     a try whose reply was lost, but then another has opened the record since.
+//     a try whose reply was lost, but then another has opened the record since. So may an Extend,
+//     whose claim's node was not there.
 //   - A raise lifts the ceiling that the next opening finds, and ends every claim.
 //   - What is read of a record was its content in one moment.
 //
 // A call of unknown outcome may take place after it has returned, or never. But each
-// write compares the record's version and wants its claim's node, so none takes place
-// after a later write was acknowledged, nor after its claim is known to be gone.
+// write compares the record's version, so none takes place after a later write was acknowledged.
 //
 // Nothing here waits for a session's end that nobody made: a session whose timeout is
 // short enough to end by itself is marked as mortal, and then the claims in it may be

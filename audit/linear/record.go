@@ -16,13 +16,14 @@ const (
 	firm               // it is there
 )
 
-// giving is how far the holder's Release has come.
+// giving is how far the holder has come to its end.
 type giving uint8
 
 const (
 	kept         giving = iota
-	stored              // it was stored, and its caller was not told
+	stored              // its Release was stored, and its caller was not told
 	acknowledged        // its caller was told
+	over                // it was told that it is lost
 )
 
 // record is all that the outcome of later operations on one worker ID depends on. It is
@@ -39,10 +40,10 @@ type record struct {
 	now   string         // the cluster epoch, another one after each raise
 }
 
-// mine is whether the operation's claim may still write: the claim is the holder's, is
-// there, and nobody raised all marks since.
+// mine is whether the operation's claim may still write: it is the holder's, has not come to its end,
+// and nobody raised all marks since.
 func (r record) mine(o Op) bool {
-	return r.holder == o.Opening && r.epoch == r.now && r.hold != gone
+	return r.holder == o.Opening && r.epoch == r.now && r.giving == kept
 }
 
 // step returns what the record may be after the operation; nothing if it cannot have
@@ -141,13 +142,17 @@ func (r record) stored(o Op) bool {
 	return r.giving == stored && r.holder == o.Opening && r.epoch == r.now
 }
 
-// lost needs a reason, and is final.
+// lost needs a reason, and is final. That another has a node on the worker ID is one, and is seen only
+// where the holder's own node is not there.
 func (r record) lost(o Op) (record, bool) {
 	if r.mine(o) && r.hold == firm || o.Kind == Release && r.stored(o) {
 		return r, false
 	}
 	if r.holder == o.Opening {
 		r.hold = gone
+		if r.giving == kept && o.Kind != End {
+			r.giving = over
+		}
 	}
 	return r, true
 }

@@ -88,9 +88,26 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100)},
 			right:  lost(extended("a", 200)), wrong: extended("a", 200),
 		}, {
-			name:   "an Extend that is acknowledged after its claim's end",
-			before: []Op{opened("a", 0), ended("a")},
-			right:  lost(extended("a", 200)), wrong: extended("a", 200),
+			name:   "an Extend that is acknowledged after its claim's end, and not stored",
+			before: []Op{opened("a", 0), ended("a"), extended("a", 200)},
+			right:  read(200, 20, "a"), wrong: read(0, 0, "a"),
+		}, {
+			name:   "an Extend that was stored, and met another's node, is forgotten",
+			before: []Op{opened("a", 0), ended("a"), lost(extended("a", 200)), read(200, 20, "a")},
+			right:  opened("b", 200), wrong: opened("b", 0),
+		}, {
+			name:   "an Extend that is acknowledged after a loss, which its claim's end was the reason of",
+			before: []Op{opened("a", 0), ended("a"), lost(extended("a", 200))},
+			right:  opened("b", 200), wrong: extended("a", 200),
+		}, {
+			name:   "a claim that is made again bars nobody for good",
+			before: []Op{opened("a", 0), ended("a"), extended("a", 200)},
+			right:  opened("b", 200), wrong: opened("b", 0),
+		}, {
+			name:   "a Release that is acknowledged after its claim's end",
+			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
+			right:  released("a", 60), wrong: released("a", 50),
+			after: []Op{opened("b", 60)},
 		}, {
 			name:   "an Extend that is acknowledged after a raise",
 			before: []Op{opened("a", 0), raised("1", 0, 50)},
@@ -205,9 +222,13 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{frail(opened("a", 0)), unknown(extended("a", 200)), lost(extended("a", 100)), read(0, 0, "a")},
 			right:  opened("b", 0), wrong: opened("b", 200),
 		}, {
-			name:   "an Extend of unknown outcome lands after its claim's end",
+			name:   "an Extend of unknown outcome lands after its claim's end, and is another one",
 			before: []Op{opened("a", 0), unknown(extended("a", 200)), ended("a"), read(0, 0, "a")},
-			right:  opened("b", 0), wrong: opened("b", 200),
+			right:  opened("b", 200), wrong: opened("b", 100),
+		}, {
+			name:   "an Extend of unknown outcome lands after its claim's end and another's opening",
+			before: []Op{opened("a", 0), unknown(extended("a", 200)), ended("a"), opened("b", 0)},
+			right:  read(0, 0, "b"), wrong: read(200, 20, "b"),
 		}, {
 			name:   "an opening of unknown outcome lands after another's",
 			before: []Op{unknown(opened("a", 0)), opened("b", 0), extended("b", 10)},
