@@ -70,7 +70,7 @@ type Daemon struct {
 	reload  reload
 	change  chan struct{} // gets one when the lane or its ceiling changed
 
-	// What each start has of its own. A machine that is copied makes the daemon start anew.
+	// What each start has of its own: a takeover that fails is followed by another.
 	machine     machine
 	dir         *journal.Dir
 	lifecycle   *lifecycle.Lifecycle
@@ -177,7 +177,12 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	d.warn(d.dir)
 	d.access.warn(d.log)
 	d.before = from.age()
-	inherited := d.start(from.handed())
+	d.start()
+	if from != nil {
+		d.lifecycle.Resume(from.Time)
+		d.forms.enter(from.Cluster)
+		d.cluster = from.Cluster
+	}
 	d.serving.Store(true)
 	if from != nil {
 		fault.Point(fault.NewcomerStarted)
@@ -189,7 +194,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.openAddress(from); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return d.live(ctx, listener, inherited)
+	return d.live(ctx, listener)
 }
 
 // written is earlier than any right clock shows to this program.
@@ -275,7 +280,7 @@ func (d *Daemon) build() error {
 
 // live serves requests through one start after the other, until ctx ends or a part fails, and ends
 // all in order.
-func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inherited *journal.Contents) error {
+func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener) error {
 	var renewing sync.WaitGroup
 	defer renewing.Wait()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -291,35 +296,33 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 		}
 	})
 	watch := lookOut(work, d, listener)
-	parts := d.begin(work, inherited)
+	parts, answering := d.begin(work), drainTimeout
 	var err error
 	for {
 		var successor *takeover.Successor
 		successor, err = parts.wait(ctx, served, watch.ready)
-		switch {
-		case successor != nil:
-			watch.end()
-			next, handed := parts.handOver(work, d, successor, listener)
-			if errors.Is(handed, errHandedOver) {
-				d.handedOver = true
-				d.web.end(&serving)
-				return nil
-			}
-			watch = lookOut(work, d, listener)
-			inherited, err, parts = next, handed, nil
-		case errors.Is(err, grant.ErrCopied):
-			d.leaveToOriginal(ctx, parts)
-			parts = nil
-			inherited, err = d.startAnew()
+		if successor == nil {
+			break
 		}
-		if parts != nil || err != nil {
-			break // by its end, or without another start
+		watch.end()
+		if parts.handOver(work, d, successor, listener) {
+			d.handedOver = true
+			d.web.end(&serving)
+			return nil
 		}
-		parts = d.begin(work, inherited)
+		watch = lookOut(work, d, listener)
+		parts = d.begin(work)
 	}
-	if err == nil {
+	switch {
+	case errors.Is(err, grant.ErrCopied):
+		// What this process holds, and whom it serves, are the original's. The next start claims anew.
+		d.log.Error("the virtual machine was cloned or put back, so this process is a copy: it ends, and leaves worker ID and session to the original",
+			"generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)
+		parts.end(ctx)
+		parts, answering = nil, 0
+	case err == nil:
 		d.log.Info("stopping: answering accepted requests")
-	} else {
+	default:
 		// The caller has the error, and says it once.
 		var line []any
 		if errors.Is(err, coord.ErrOtherCluster) {
@@ -330,7 +333,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener, inheri
 	d.config.Service.Stopping()
 	endRenewing()
 	watch.end()
-	drain, cancel := context.WithTimeout(work, drainTimeout)
+	drain, cancel := context.WithTimeout(work, answering)
 	if e := d.server.Drain(drain); e != nil {
 		d.log.Warn("not every request was answered", "error", e)
 	}

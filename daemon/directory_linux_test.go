@@ -93,29 +93,3 @@ func TestADirectoryThatIsReplaced(t *testing.T) {
 		t.Errorf("the daemon ended with %v", err)
 	}
 }
-
-// A clone of a virtual machine has the directory with the inode that it had, and is another cluster
-// all the same.
-func TestADirectoryOfAClone(t *testing.T) {
-	t.Parallel()
-	machine := newHypervisor(t, 7)
-	c := config(dir(t))
-	c.VMClock, c.Cluster.Coord = machine.path, "dir:"
-	r := start(t, c)
-	was := r.info()["cluster_id"]
-	seen := map[int64]bool{r.next(): true}
-	machine.clone(8)
-	for len(seen) < 100 && t.Context().Err() == nil {
-		id, err := r.client.Do(t.Context(), "NEXT").Int64()
-		if err != nil {
-			continue // the connection was closed, as the cluster is another one
-		}
-		if seen[id] {
-			t.Fatalf("ID %d twice", id)
-		}
-		seen[id] = true
-	}
-	if is := r.info()["cluster_id"]; is == was {
-		t.Errorf("the clone is of cluster %s, as its original", is)
-	}
-}

@@ -33,8 +33,8 @@ func (f *forms) enter(cluster string) {
 	f.coder.Store(form.New(f.layout, cluster))
 }
 
-// change is enter after an update, whose lane may have been of another cluster. It has ended,
-// but connections may have IDs from them that are still to be written: disconnect closes them.
+// change is enter where connections may have IDs of another cluster that are still to be written:
+// disconnect closes them.
 func (f *forms) change(cluster string, disconnect func()) {
 	f.mu.Lock()
 	before := f.cluster

@@ -2,17 +2,11 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/fault"
@@ -20,21 +14,6 @@ import (
 
 // freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
 const freezeTimeout = 250 * time.Millisecond
-
-// behind returns why nobody may take over: the clock was set back below what the lane has issued, by
-// more than a request sleeps for. The lane then issues from what its ring remembers, and no other
-// process has that.
-func (l *lane) behind(now clockguard.Reading, sleeps time.Duration) error {
-	of := l.issuer.Lane()
-	if of == nil || of.Closed() || of.Highest() <= of.Floor() {
-		return nil
-	}
-	if by := time.Duration(l.layout.UnixNanos(of.Highest()) - now.Wall); by > sleeps+l.layout.TickLength() {
-		return fmt.Errorf("the clock is %v behind the last ID, and only the process that issued it can go on below: "+
-			"take over once the clock has passed that", by.Round(time.Millisecond))
-	}
-	return nil
-}
 
 // lookout is what a daemon does beside serving: it keeps the socket's file, and answers
 // newcomers.
@@ -61,7 +40,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	}
 	o.ended.Go(func() {
 		defer l.Close() // nobody comes any more
-		s, err := l.Await(ctx, func() error { return d.lane.behind(d.clock.Now(), d.config.Waiting.MaxSleep) })
+		s, err := l.Await(ctx)
 		switch {
 		case err == nil:
 			select {
@@ -81,16 +60,11 @@ func (o *lookout) end() {
 	o.ended.Wait()
 }
 
-// errHandedOver is no failure: another daemon goes on.
-var errHandedOver = errors.New("another daemon has taken over")
-
-// handOver ends the parts and hands everything to a newcomer that is ready: it returns
-// errHandedOver. If the newcomer is gone, the daemon begins anew, above what was issued, and what
-// begin needs is returned.
-func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (*journal.Contents, error) {
+// handOver ends the parts, gives the worker ID back and hands everything to a newcomer that is ready:
+// it returns true. If the newcomer is gone, the daemon starts anew.
+func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
-	// Issuing goes on until nothing else runs: the marks are ahead by half a step at least.
 	p.stop()
 	p.running.Wait()
 	still := d.clock.Now().Mono
@@ -101,14 +75,16 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
-	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Age: d.age()}
-	commit.Lane = grant.HandOver(p.lifecycle.Holder)
+	commit := takeover.Commit{Cluster: d.cluster, Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Age: d.age()}
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
 		commit.Connections = len(frozen.Connections)
 		err = to.Offer(ctx, frozen.Connections)
 	}
 	fault.Point(fault.RunningOffered)
+	commit.Time = p.lifecycle.KnownTime()
+	// Before the newcomer claims a worker ID: it is to have the same one.
+	p.lifecycle.Leave(ctx, p.coordinator)
 	if err == nil {
 		commit.Listener, err = listener.File()
 	}
@@ -130,29 +106,16 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		end := d.clock.Now().Mono
 		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
 		d.config.Service.Successor(to.PID)
-		_ = to.Close() // the newcomer may speak with systemd from now on
-		p.detach(d.log)
-		return nil, errHandedOver
+		return true // and the newcomer may speak with systemd from now on
 	}
 	d.web.leaving.Store(false)
 	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
-	p.detach(d.log)
 	d.lane.Use(nil)
 	d.incarnate()
-	inherited := d.start(commit.Lane)
+	d.start()
+	d.lifecycle.Resume(commit.Time)
 	if frozen != nil {
 		frozen.Resume()
 	}
-	return inherited, nil
-}
-
-// detach leaves the session as it is: its claims are the journal's, and whoever goes on deletes
-// them.
-func (p *parts) detach(log hclog.Logger) {
-	if p.coordinator == nil {
-		return
-	}
-	if err := p.coordinator.Detach(); err != nil {
-		log.Warn("the coordinator session was not closed", "error", err)
-	}
+	return false
 }

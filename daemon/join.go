@@ -19,13 +19,12 @@ import (
 
 // hold joins and holds a worker ID until ctx ends, and returns the coordinator that it is held
 // with, for giving it back.
-func (d *Daemon) hold(ctx context.Context, inherited *journal.Contents) (coord.Coordinator, error) {
+func (d *Daemon) hold(ctx context.Context) (coord.Coordinator, error) {
 	fault.Point(fault.NewcomerServes)
-	c, err := d.lifecycle.Join(ctx, inherited)
+	c, err := d.lifecycle.Join(ctx)
 	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
 		return c, err
 	}
-	d.forms.change(d.cluster, d.server.Disconnect)
 	parts, holding := errgroup.WithContext(ctx)
 	if d.stays != nil {
 		parts.Go(func() error { return d.look(holding) })
@@ -52,9 +51,8 @@ func (d *Daemon) look(ctx context.Context) error {
 func (d *Daemon) joined(cluster coord.Cluster) {
 	if d.cluster != "" && d.cluster != cluster.UUID {
 		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
-		d.server.Disconnect()
-		d.forms.enter(cluster.UUID) // the lane has ended before
 	}
+	d.forms.change(cluster.UUID, d.server.Disconnect)
 	d.cluster = cluster.UUID
 	d.web.members.joined.Store(&cluster)
 }
@@ -84,7 +82,7 @@ func (d *Daemon) warn(dir *journal.Dir) {
 func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	c, err := d.opened, error(nil)
 	if d.opened = nil; c == nil {
-		c, err = d.reload.dial(ctx, d.Identity(), d.lifecycle.Moved)
+		c, err = d.reload.dial(ctx, d.Identity())
 	}
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func TestTheRecorderWritesDownWhatComesOut(t *testing.T) {
 		if !slices.Equal(kinds, want) {
 			t.Errorf("start %d: the events are of kinds %v, want %v", n, kinds, want)
 		}
-		if claim.Continues != (n > 0) {
+		if claim.Continues {
 			t.Errorf("start %d: %+v", n, claim)
 		}
 	}

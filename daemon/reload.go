@@ -31,12 +31,12 @@ func (r reload) access() (connect.Config, error) {
 }
 
 // dial opens the coordinator.
-func (r reload) dial(ctx context.Context, who coord.Identity, moved bool) (coord.Coordinator, error) {
+func (r reload) dial(ctx context.Context, who coord.Identity) (coord.Coordinator, error) {
 	access, err := r.access()
 	if err != nil {
 		return nil, err
 	}
-	access.Identity, access.Moved, access.Expired = who, moved, r.expired
+	access.Identity, access.Expired = who, r.expired
 	return connect.Open(ctx, access)
 }
 

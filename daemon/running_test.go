@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
 	"regexp"
@@ -16,8 +15,6 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/logtest"
 	"github.com/flakeward/flakeward/internal/must"
@@ -181,15 +178,6 @@ func (r *running) says(text string) {
 			r.t.Fatalf("the log does not say %q:\n%s", text, r.log)
 		}
 	}
-}
-
-// journalOf reads the journal of a daemon that has ended.
-func journalOf(t *testing.T, c daemon.Config) journal.Contents {
-	t.Helper()
-	d := must.Get(journal.OpenDir(c.StateDir, place.Host{}))(t)
-	contents, err := d.Read()
-	must.Do(t, errors.Join(err, d.Close()))
-	return contents
 }
 
 // timeout bounds a wait for something that takes well below a second.

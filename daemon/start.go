@@ -2,14 +2,12 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
@@ -30,9 +28,8 @@ func (d *Daemon) openDir(lock *os.File) (err error) {
 	return err
 }
 
-// start makes what a start has of its own, and returns what the journal says. It goes on with what
-// another process has handed over.
-func (d *Daemon) start(handed grant.Handed) *journal.Contents {
+// start makes what a start has of its own.
+func (d *Daemon) start() {
 	d.makeHolder()
 	d.lifecycle = &lifecycle.Lifecycle{
 		Holder:  d.lane.holder.Load(),
@@ -44,17 +41,10 @@ func (d *Daemon) start(handed grant.Handed) *journal.Contents {
 		Final:   final,
 		Joined:  d.joined,
 		Machine: d.machine.generation,
-		Alone:   d.config.coordinator().InStateDir,
 		Status:  d.config.Service.Status,
 		Events:  d.events,
 		Log:     d.log,
 	}
-	inherited := d.lifecycle.Inherit(d.dir)
-	if inherited != nil && inherited.Cluster != "" {
-		d.forms.enter(inherited.Cluster) // for what another process has handed over
-	}
-	d.lifecycle.TakeOver(inherited, handed)
-	return inherited
 }
 
 // age is how long the daemon has lived, and those that it took over from.
@@ -72,21 +62,11 @@ func (d *Daemon) makeHolder() {
 		FirstWait:  l.first,
 		Clock:      d.clock,
 		Age:        d.age(),
-		Kept:       d.clock.Kept,
 		Journal:    d.metrics.Journal(d.dir.File),
 		Machine:    d.machine.generation,
 		Events:     d.events,
 		Log:        d.log.Named("grant"),
 	}, l))
-}
-
-// startAnew is start in a copy of the machine. Its failure ends the daemon: whoever watches over it
-// starts it again, and sees why that is needed.
-func (d *Daemon) startAnew() (*journal.Contents, error) {
-	if err := d.openDir(nil); err != nil {
-		return nil, fmt.Errorf("the virtual machine was cloned or put back, and this copy could not start anew: %w", err)
-	}
-	return d.start(grant.Handed{Worker: coord.AnyWorker}), nil
 }
 
 // parts are what runs besides the serving, from a start to its end.
@@ -99,7 +79,7 @@ type parts struct {
 }
 
 // begin lets the parts of a start run.
-func (d *Daemon) begin(ctx context.Context, inherited *journal.Contents) *parts {
+func (d *Daemon) begin(ctx context.Context) *parts {
 	p := &parts{lifecycle: d.lifecycle, failed: make(chan error, 4)}
 	ctx, p.stop = context.WithCancel(ctx)
 	run := func(part func() error) {
@@ -115,7 +95,7 @@ func (d *Daemon) begin(ctx context.Context, inherited *journal.Contents) *parts 
 	run(func() error { d.announce(ctx); return nil })
 	run(func() error { d.reload.run(ctx); return nil })
 	run(func() (err error) {
-		p.coordinator, err = d.hold(ctx, inherited)
+		p.coordinator, err = d.hold(ctx)
 		return err
 	})
 	return p
@@ -141,19 +121,4 @@ func (p *parts) end(ctx context.Context) {
 	p.stop()
 	p.running.Wait()
 	p.lifecycle.Leave(context.WithoutCancel(ctx), p.coordinator)
-}
-
-// leaveToOriginal ends a start in a copy of the machine: what it holds is the original's as well.
-// Requests wait for the next start, and connections stay unless that finds another cluster. Another
-// process may take the state directory before that does; then this one ends.
-func (d *Daemon) leaveToOriginal(ctx context.Context, p *parts) {
-	d.log.Warn("the virtual machine was cloned or put back, so this daemon is a copy: it issues nothing more from its worker IDs, leaves them and "+
-		"its session to the original, and starts anew", "generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)
-	d.ready.Store(false)
-	p.end(ctx)
-	d.lane.Use(nil)
-	if err := d.closeDir(); err != nil {
-		d.log.Warn("the state directory was not closed", "error", err)
-	}
-	d.incarnate()
 }

@@ -13,15 +13,14 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
-// rehearsal bounds how long a newcomer asks the coordinator whether it fits in: without an answer it
-// goes on, as the daemon that runs has to as well.
+// rehearsal bounds how long a newcomer asks the coordinator whether it fits in. Without an answer the
+// daemon that runs goes on: it may have a grant, and the newcomer could claim nothing.
 const rehearsal = 2 * time.Second
 
 // settings are what a daemon has in common with one that takes over from it.
@@ -82,7 +81,7 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 		}
 	}()
 	if unfit != nil {
-		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one would not fit into its cluster: %w", unfit)
+		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one could not claim a worker ID in its cluster: %w", unfit)
 	}
 	if err := running.Ready(ctx); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
@@ -97,27 +96,19 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its
-// cluster, and which that is; empty: that is not known. It writes nothing.
+// cluster, and which that is. It writes nothing.
 func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
 	ctx, cancel := clockguard.WithTimeout(ctx, n.clock, rehearsal)
 	defer cancel()
 	c, err = n.open(ctx)
-	var unserved *coord.NotServedError
-	if err == nil {
-		var found coord.Inspected
-		found, err = c.(coord.Operator).Inspect(ctx)
-		cluster = found.UUID
-		if err == nil {
-			err = n.joins.Fits(found)
-		}
-	}
-	if final(err) || errors.As(err, new(*coord.LayoutError)) || errors.Is(err, coord.ErrNoCluster) || errors.As(err, &unserved) {
-		return c, "", err
-	}
 	if err != nil {
-		n.log.Info("whether this daemon fits into the cluster is not known, as the coordinator does not answer", "error", err)
+		return nil, "", err
 	}
-	return c, cluster, nil
+	found, err := c.(coord.Operator).Inspect(ctx)
+	if err == nil {
+		err = n.joins.Fits(found)
+	}
+	return c, found.UUID, err
 }
 
 // predecessor is what a running daemon has handed over; nil: there was none.
@@ -141,14 +132,6 @@ func (p *predecessor) age() time.Duration {
 		return 0
 	}
 	return p.Age
-}
-
-// handed is the lane that was handed over.
-func (p *predecessor) handed() grant.Handed {
-	if p == nil {
-		return grant.Handed{Worker: coord.AnyWorker}
-	}
-	return p.Lane
 }
 
 // listen makes the socket, or goes on with the one that was handed over, with all connections.
@@ -191,7 +174,7 @@ func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
 	}
 	n := newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
-		return d.reload.dial(ctx, d.Identity(), false)
+		return d.reload.dial(ctx, d.Identity())
 	}, d.log}
 	if err := d.reserve(&n.settings); err != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)

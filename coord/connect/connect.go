@@ -32,9 +32,6 @@ type Config struct {
 	URL string
 	// StateDir is the daemon's state directory, in which dir: without a path is coord.
 	StateDir string
-	// Moved says that StateDir may be a copy of another daemon's: a coordinator that is in it
-	// becomes a cluster of its own, which assigns its first worker IDs anew.
-	Moved bool
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.
 	TTL time.Duration
@@ -99,16 +96,7 @@ func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := c.open(l)
-	if err != nil {
-		return nil, err
-	}
-	if c.Moved && l.local() && l.path == "" {
-		if err := c.renew(ctx, made); err != nil {
-			return nil, errors.Join(err, made.Close())
-		}
-	}
-	return made, nil
+	return c.open(l)
 }
 
 // Operate returns what an operator's command does its work with. It makes no cluster.
@@ -234,22 +222,4 @@ func (c Config) Reload() error {
 		c.Current.Set(config, c.Password)
 	}
 	return err
-}
-
-// renew gives the cluster in the state directory another UUID, if there is a cluster. Its original has
-// the one that it had.
-func (c *Config) renew(ctx context.Context, coordinator coord.Operator) error {
-	was, err := coordinator.Inspect(ctx)
-	if errors.Is(err, coord.ErrNoCluster) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	is, err := coordinator.NewUUID(ctx)
-	if err != nil {
-		return err
-	}
-	c.Log.Warn("the coordinator in the state directory may be a copy of another daemon's, and is another cluster from now on", "was", was.UUID, "is", is)
-	return nil
 }

@@ -172,27 +172,6 @@ func TestDirectoriesSpread(t *testing.T) {
 	}
 }
 
-// A copy does not get the worker ID that its original had last, though the original's preference is
-// in it. What the copy was assigned instead is its own from then on.
-func TestACopiedStateDirectoryAssignsAnew(t *testing.T) {
-	c := Config{URL: "dir:", StateDir: t.TempDir(), Identity: identity}
-	c.Identity.Host = "host"
-	worker := func(moved bool) int {
-		t.Helper()
-		c.Moved = moved
-		opened := must.Get(Open(t.Context(), c))(t)
-		coordtest.Join(t, opened, coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
-		claim, err := coordtest.Claim(t.Context(), opened, coord.Request{Worker: coord.AnyWorker})
-		must.Do(t, errors.Join(err, opened.Close()))
-		return claim.Worker()
-	}
-	original, again := worker(false), worker(false)
-	copied, later := worker(true), worker(false)
-	if again != original || copied == original || later != copied {
-		t.Errorf("worker IDs: the original %d, then %d; its copy %d, then %d", original, again, copied, later)
-	}
-}
-
 func TestOpenErrors(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no URL":              {Identity: identity},

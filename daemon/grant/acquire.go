@@ -23,10 +23,6 @@ type claimer struct {
 	datacenter uint64
 	fromZero   bool
 	log        hclog.Logger
-	// skipped is a tick in which nothing is issued: the clock's when this process had the state
-	// directory. An earlier one may have issued in it what neither journal nor coordinator say, where
-	// they were put back or are lost.
-	skipped generator.Tick
 
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed
 	unjournaled coord.Claim       // opened, and not in the journal yet
@@ -50,14 +46,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Mark:    s.current.mark,
 		Latest:  c.pace.latest(),
 	}
-	if s.current.handed {
-		request.From = s.current.lane.Floor() // for the history: what was issued since is this process's
-	}
-	if s.current.claim == nil {
-		// Nothing runs under that claim any more: it is lost, or of a process that is dead, for the
-		// state directory's lock is held. Its node would bar the way until its session ends.
-		request.Predecessor = s.current.node
-	}
 	if err := copied(c.machine); err != nil {
 		return err
 	}
@@ -68,10 +56,6 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		}
 	}
 	c.contact.backoff.reset()
-	if s.current.lane == nil && s.current.node != "" && !claim.Continues() {
-		c.log.Warn("the journal is not continued; the record rules", "journal_worker", s.current.worker, "journal_mark", s.current.mark,
-			"worker", claim.Worker(), "floor", claim.Floor())
-	}
 	return c.begin(ctx, claim)
 }
 
@@ -111,13 +95,6 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	if continues {
 		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
 		next.granted = s.current.granted
-		if next.lane == nil || next.lane.Closed() {
-			lane, err := c.newLane(next.worker, next.mark)
-			if err != nil {
-				return err
-			}
-			next.lane = lane
-		}
 	} else {
 		// It begins now, and not in the past that nobody was granted: so what is published tells the
 		// others the time from the first grant on.
@@ -159,7 +136,6 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 		return nil, fmt.Errorf("worker ID %d: %w: %w", worker, errUnusable, err)
 	}
 	lane.Bind(c.machine)
-	lane.Skip(c.skipped)
 	if !c.fromZero {
 		lane.Roll()
 	}

@@ -93,24 +93,6 @@ func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
 	}
 }
 
-// A stop whose last word to the coordinator was lost costs no worker ID.
-func TestReleaseThatFailsCostsNoWorkerID(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("J")
-	p := h.start()
-	must.Do(t, p.Publish(t.Context()))
-	worker := p.worker()
-	p.fail("release")
-	must.Do(t, p.Shut(t.Context()))
-	if e := p.onDisk(); e.Mark < p.record().Mark {
-		t.Errorf("the journal has mark %d, the record's is %d", e.Mark, p.record().Mark)
-	}
-	p.crash()
-	if again := h.start(); again.worker() != worker {
-		t.Errorf("the next start has worker ID %d, had %d", again.worker(), worker)
-	}
-}
-
 // A record beyond the layout's last tick makes its worker ID useless, and nothing else.
 func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newFixture(t)

@@ -15,6 +15,7 @@ var errCut = errors.New("the reply was lost")
 // faulty loses replies: the call is made, its outcome stored, and the caller learns nothing.
 type faulty struct {
 	coord.Coordinator
+	wants                              int // the worker ID that a claim for any asks for
 	loseClaim, loseExtend, loseRelease bool
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
@@ -28,6 +29,9 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, err
 	}
 	if f.asked != nil {
 		f.asked(r)
+	}
+	if r.Worker == coord.AnyWorker && !r.Fresh {
+		r.Worker = f.wants
 	}
 	p, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {

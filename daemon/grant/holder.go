@@ -19,7 +19,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -38,16 +37,13 @@ type Config struct {
 	Timing     Timing
 	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock      clockguard.Clock
-	Age        time.Duration // of the processes before this one that it goes on for; see pace.reach
-	// Kept is the known time that the journal keeps, and CLOCK_BOOTTIME of the same moment; nil: there
-	// is none.
-	Kept    func() (known, boot int64)
-	Random  func() float64 // in [0,1), for jitter; nil: the runtime's
-	Journal Journal
-	Machine generator.Generation // of the virtual machine; another one makes this process a copy
-	Events  *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
-	Log     hclog.Logger
-	Why     string // why the next worker ID may be another one than the last; Hold's alone once it runs
+	Age        time.Duration  // of the processes before this one that it goes on for; see pace.reach
+	Random     func() float64 // in [0,1), for jitter; nil: the runtime's
+	Journal    Journal
+	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
+	Events     *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
+	Log        hclog.Logger
+	Why        string // why the next worker ID may be another one than the last; Hold's alone once it runs
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
@@ -72,7 +68,7 @@ func New(c Config, issuer Issuer) *Holder {
 	}
 	issued := &Issued{highest: map[int]generator.Tick{}}
 	p := newPace(c)
-	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, kept: c.Kept, free: make(chan struct{}, 1)}
+	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, free: make(chan struct{}, 1)}
 	w.unlock()
 	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{
@@ -86,7 +82,7 @@ func New(c Config, issuer Issuer) *Holder {
 	return &Holder{
 		Config: c, Issued: issued, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: issued, skipped: min(max(0, p.tick()), c.Layout.MaxTick()),
+			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: issued,
 			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, log: c.Log,
 		},
 	}
@@ -103,9 +99,7 @@ func (k *Holder) LayoutText() string { return k.held.text }
 // Window is how far beyond the clock a grant of a process that is old enough reaches, in ticks.
 func (k *Holder) Window() generator.Tick { return k.pace.window() }
 
-// Cluster is the UUID of the cluster that the holder is attached to, or, after an update, of the
-// one of the lane that was handed over: while something is issued, of the one in which it is.
-// Empty: of none yet.
+// Cluster is the UUID of the cluster that the holder is attached to; empty: of none yet.
 func (k *Holder) Cluster() string { return k.held.cluster() }
 
 // Holding shows the worker ID in use.
@@ -120,26 +114,14 @@ func (k *Holder) Holding() Holding {
 // who does waits for one write.
 func (k *Holder) Unasked() bool { return k.held.unasked(k.held.snapshot().current) }
 
-// Inherit takes over what an earlier process of this host left in the journal. It is called once,
-// before the first Acquire. What is not usable is refused with the reason, and the record rules
-// then: the journal of another layout, or without a lane.
-func (k *Holder) Inherit(c journal.Contents) error { return k.held.inherit(c, k.Layout) }
-
 // Reachable reports whether the coordinator answered last.
 func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
 
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
 
-// Attach gives the holder the coordinator that it has joined, before Acquire or Hold. What the
-// journal or an update brought from another cluster ends here: in this one the worker ID is
-// another one's, and this one begins beyond all that was granted in that one.
+// Attach gives the holder the coordinator that it has joined, before Acquire or Hold.
 func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
-	if was := k.held.snapshot().cluster; was != "" && was != cluster.UUID {
-		k.held.leave()
-		k.Log.Warn("the journal is of another cluster, and is not used", "journal", was, "cluster", cluster.UUID)
-		k.Why = "cluster-replaced"
-	}
 	k.claimer.coord = c
 	k.held.attach(cluster.UUID)
 	k.Issued.Learn(func() coord.Cluster { return cluster })
@@ -163,6 +145,6 @@ func (k *Holder) Renew() error { return k.held.renew() }
 // that is being made meanwhile is revoked as well.
 func (k *Holder) Revoke() { k.held.revoke() }
 
-// Shut ends the lanes and gives the worker ID back. The journal has the exact last tick then, and
-// so has the record if the coordinator answers. A copy keeps its hands off all of it: ErrCopied.
+// Shut ends the lanes and gives the worker ID back. The record has the exact last tick then, if the
+// coordinator answers. A copy keeps its hands off all of it: ErrCopied.
 func (k *Holder) Shut(ctx context.Context) error { return k.claimer.shut(ctx) }

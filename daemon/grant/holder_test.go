@@ -46,7 +46,7 @@ func (p *process) take() generator.Outcome {
 
 // Whoever looks while an answer is being taken in sees no grant that ends for want of that answer.
 func TestAGrantIsNotSeenToEndForWhatItsAnswerHasMended(t *testing.T) {
-	p := newFixture(t).host("J").reboot()
+	p := newFixture(t).host("J").boot()
 	looked := 0
 	p.changed = func() {
 		looked++

@@ -2,24 +2,21 @@ package grant
 
 import (
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // holding is a worker ID that is, or was, held.
 type holding struct {
-	worker  int
-	opening string          // the record's holder that lane and mark came from; empty: nothing to go on from
-	node    string          // the claim node's name
-	claim   coord.Claim     // nil: lost, or not claimed by this process yet
-	lane    *generator.Lane // nil: none yet
-	mark    generator.Tick  // the journal's, as on disk
-	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
-	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
-	// published is the highest mark that was sent with an Extend. For a journal that was inherited
-	// it is that journal's mark: the record has none above it, or the journal is not adopted.
-	published generator.Tick
-	told      generator.Tick // the last tick in which nothing was issued that was not sent with an Extend
+	worker    int
+	opening   string          // the record's holder that lane and mark came from; empty: nothing to go on from
+	node      string          // the claim node's name
+	claim     coord.Claim     // nil: lost, or not claimed by this process yet
+	lane      *generator.Lane // nil: none yet
+	mark      generator.Tick  // the journal's, as on disk
+	granted   generator.Tick  // acknowledged by the coordinator; 0: nothing
+	floor     generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
+	published generator.Tick  // the highest mark that was sent with an Extend
+	told      generator.Tick  // the last tick in which nothing was issued that was not sent with an Extend
 	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
 	since int64
 	// ended is the first tick in which no ID could be had, if what was issued from ended because
@@ -27,23 +24,10 @@ type holding struct {
 	ended generator.Tick
 	// cut is set once a raise has cut the lane, and with it the grant.
 	cut bool
-	// handed is set while what another process has handed over is issued from without a claim of
-	// this one.
-	handed bool
 }
 
 // none returns the holding of no worker ID.
 func none() *holding { return &holding{worker: coord.AnyWorker} }
-
-// inherited returns the holding that an entry of a journal is of. One that never had a grant is not gone
-// on with: its lane began at a clock that may have been wrong by years, and the record is lower.
-func inherited(e journal.Entry) *holding {
-	h := &holding{worker: e.Worker, opening: e.Opening, node: e.Claim, mark: e.Mark, floor: e.Floor, published: e.Mark}
-	if e.Floor == e.Mark {
-		h.opening = ""
-	}
-	return h
-}
 
 // issued is the last tick that was issued from the holding, 0 if none was.
 func (h holding) issued() generator.Tick {

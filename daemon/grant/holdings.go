@@ -1,17 +1,12 @@
 package grant
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/generator"
 )
 
 // state is what the journal is written from. Its holdings are shared: whoever has a state has them
@@ -20,9 +15,6 @@ type state struct {
 	cluster  string
 	current  *holding
 	draining *holding // its worker is coord.AnyWorker if there is none
-	// left are the worker IDs of a journal that was written elsewhere. They stay in the journal. The
-	// slice is not changed, but replaced.
-	left []journal.Entry
 }
 
 // both returns the holdings, in the order of the journal's entries.
@@ -44,21 +36,18 @@ type holdings struct {
 	wake   chan struct{} // has Holder.Mark renew the journal
 	asked  atomic.Int64  // the tick in which a request found the lane in use at its ceiling; the first for each ceiling
 
-	mu       sync.Mutex // guards what follows; never held over a call that waits
-	state    state
-	attached bool  // the cluster has been joined
-	revoked  bool  // final: the cluster is no more
-	moved    error // the journal is not ours any more: final
+	mu      sync.Mutex // guards what follows; never held over a call that waits
+	state   state
+	revoked bool  // final: the cluster is no more
+	moved   error // the journal is not ours any more: final
 
-	raised *coord.Raise     // the last that was learned of; nil: the cluster has not been joined
-	found  journal.Contents // the journal as it was found; no cluster: nothing of it counts any more
+	raised *coord.Raise // the last that was learned of; nil: the cluster has not been joined
 }
 
 // snapshot is what is held at one moment.
 type snapshot struct {
 	cluster           string
 	current, draining holding
-	left              []journal.Entry
 	revoked           bool
 }
 
@@ -67,7 +56,7 @@ func (hs *holdings) snapshot() snapshot {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	s := hs.state
-	return snapshot{s.cluster, *s.current, *s.draining, s.left, hs.revoked}
+	return snapshot{s.cluster, *s.current, *s.draining, hs.revoked}
 }
 
 // change changes what is held, and the journal does not have to know first.
@@ -112,59 +101,17 @@ func (hs *holdings) endAll(moved error) {
 	}
 }
 
-// inherit begins with what an earlier process left in the journal. See Holder.Inherit.
-func (hs *holdings) inherit(c journal.Contents, layout *generator.Layout) error {
-	if c.Layout != hs.text {
-		return fmt.Errorf("the journal is of layout %q and this daemon's is %q", c.Layout, hs.text)
-	}
-	if len(c.Entries) == 0 {
-		return errors.New("the journal names no worker ID")
-	}
-	for _, e := range c.Entries {
-		if e.Worker >= layout.Workers() {
-			return fmt.Errorf("the journal names worker ID %d and the layout has %d", e.Worker, layout.Workers())
-		}
-	}
-	// The newest opening's entry stands last; one before it belongs to a worker ID that was being
-	// left.
-	current := none()
-	if e := c.Entries[len(c.Entries)-1]; !e.Left {
-		current = inherited(e)
-	}
-	left := slices.DeleteFunc(slices.Clone(c.Entries), func(e journal.Entry) bool { return !e.Left })
-	hs.mu.Lock()
-	hs.found = c
-	hs.state = state{cluster: c.Cluster, current: current, draining: none(), left: left}
-	hs.mu.Unlock()
-	hs.issued.NoteAll(c)
-	return nil
-}
-
-// leave ends all that is of another cluster than the one that was found.
-func (hs *holdings) leave() {
-	hs.change(func(s *state) {
-		s.current.end(hs.issued)
-		*s = state{current: none(), draining: none()}
-		hs.found = journal.Contents{}
-	})
-	hs.issuer.Use(nil)
-}
-
 // attach notes the cluster that was joined.
 func (hs *holdings) attach(uuid string) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.state.cluster, hs.attached = uuid, true
+	hs.state.cluster = uuid
 }
 
-// cluster is the one that was joined, or, after an update, the one of the lane that was handed
-// over; empty: none yet.
+// cluster is the one that was joined; empty: none yet.
 func (hs *holdings) cluster() string {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if !hs.attached && hs.state.current.lane == nil {
-		return ""
-	}
 	return hs.state.cluster
 }
 

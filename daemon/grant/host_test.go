@@ -3,7 +3,6 @@ package grant_test
 import (
 	"cmp"
 	"crypto/rand"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +82,7 @@ func parse(t *testing.T, text string) *generator.Layout {
 
 func (w *fixture) tick() generator.Tick { return w.layout.TickAt(w.clock.Now().Wall) }
 
-// host is a machine: its state directory outlives its processes.
+// host is a machine, on which one process follows another.
 type host struct {
 	*fixture
 	name  string
@@ -97,9 +96,6 @@ type host struct {
 	random  func() float64       // grant.Config.Random
 	age     time.Duration        // grant.Config.Age
 	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
-	// twin is set for a host of which nothing tells that it is not another one: its journal is
-	// always in its place.
-	twin bool
 }
 
 func (w *fixture) host(name string) *host {
@@ -124,6 +120,7 @@ type process struct {
 	started string // the incarnation
 	disk    *faultyDisk
 	dir     *journal.Dir
+	wants   int // the worker ID that is asked for, where the holder asks for none
 
 	changed func() // nil: nobody is told that requests have to look again
 
@@ -145,22 +142,17 @@ func (p *process) Renew() error {
 	return p.Holder.Renew()
 }
 
-// boot starts a process as far as the journal; the coordinator is not attached yet.
+// boot starts a process; the coordinator is not attached yet.
 func (h *host) boot() *process {
 	h.t.Helper()
-	return h.bootWith(h.layout)
-}
-
-func (h *host) bootWith(layout *generator.Layout) *process {
-	h.t.Helper()
 	dir := must.Get(journal.OpenDir(h.dir, place.Host{Boot: "boot"}))(h.t)
-	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}}
+	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}, wants: coord.AnyWorker}
 	timing := grant.Timing{Window: window, Publish: window / 4, Step: step}
 	if h.timing != nil {
 		timing = *h.timing
 	}
 	p.Holder = grant.New(grant.Config{
-		Layout:    layout,
+		Layout:    h.layout,
 		Coord:     cmp.Or(h.at, coordAt),
 		Timing:    timing,
 		FirstWait: wait,
@@ -175,21 +167,6 @@ func (h *host) bootWith(layout *generator.Layout) *process {
 	return p
 }
 
-// inherit takes over the journal, as a daemon does at its start.
-func (p *process) inherit() (journal.Contents, error) {
-	p.t.Helper()
-	contents, err := p.dir.Read()
-	if errors.Is(err, journal.ErrNone) {
-		return contents, nil
-	}
-	must.Do(p.t, err)
-	why := must.Get(p.dir.Elsewhere(contents))(p.t)
-	if why != "" && !p.twin {
-		contents = contents.Floors()
-	}
-	return contents, p.Inherit(contents)
-}
-
 // attach opens a session with the coordinator and joins.
 func (p *process) attach() {
 	p.t.Helper()
@@ -198,7 +175,6 @@ func (p *process) attach() {
 	p.Attach(c, cluster)
 }
 
-// tryAttach is attach with the holder's answer.
 // join opens a session with the coordinator and joins.
 func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 	p.started = rand.Text()
@@ -209,7 +185,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 	p.t.Cleanup(func() {
 		coordtest.Close(p.t, c)
 	})
-	p.coord = &faulty{Coordinator: c}
+	p.coord = &faulty{Coordinator: c, wants: p.wants}
 	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})
 	p.cluster = cluster.UUID
 	return p.coord, cluster, err
@@ -218,7 +194,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 // start is a whole start, up to the first grant.
 func (h *host) start() *process {
 	h.t.Helper()
-	p := h.reboot()
+	p := h.boot()
 	p.attach()
 	p.acquire()
 	return p
@@ -247,14 +223,6 @@ func (w *fixture) crashed() (*host, *process) {
 	return h, p
 }
 
-// reboot boots and takes the journal over.
-func (h *host) reboot() *process {
-	h.t.Helper()
-	p := h.boot()
-	must.Get(p.inherit())(h.t)
-	return p
-}
-
 // startFor is start with a preference for a worker ID.
 func (h *host) startFor(worker int) *process {
 	h.t.Helper()
@@ -264,12 +232,11 @@ func (h *host) startFor(worker int) *process {
 	return p
 }
 
-// bootFor boots with a preference for a worker ID, which is all that its journal gives: nobody's
-// opening has that ID.
+// bootFor boots with a preference for a worker ID.
 func (h *host) bootFor(worker int) *process {
 	h.t.Helper()
 	p := h.boot()
-	must.Do(h.t, p.Inherit(journal.Contents{Layout: p.LayoutText(), Entries: []journal.Entry{{Worker: worker, Opening: "nobody's"}}}))
+	p.wants = worker
 	return p
 }
 

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -26,13 +25,6 @@ func (s *Issued) Note(worker int, from, to generator.Tick) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.highest[worker] = max(s.highest[worker], to)
-}
-
-// NoteAll notes what a journal says, whether or not it is issued from.
-func (s *Issued) NoteAll(c journal.Contents) {
-	for _, e := range c.Entries {
-		s.Note(e.Worker, e.Floor, e.Mark)
-	}
 }
 
 // To is up to where the worker ID may have been issued from, by what is known; 0 if nothing is.

@@ -23,7 +23,6 @@ type writer struct {
 	journal Journal
 	machine generator.Generation
 	pace    *pace
-	kept    func() (known, boot int64)
 	disk    failure
 	free    chan struct{} // holds one token unless somebody has it
 }
@@ -36,10 +35,6 @@ func (w *writer) unlock() { w.free <- struct{}{} }
 func (w *writer) write(c journal.Contents) error {
 	if err := copied(w.machine); err != nil {
 		return err
-	}
-	if w.kept != nil {
-		known, boot := w.kept()
-		c.Known = journal.Known{Wall: known, Boot: boot}
 	}
 	err := w.journal.Write(c)
 	w.disk.set(w.pace.now(), err)
@@ -165,12 +160,6 @@ func (hs *holdings) write(next *state, m marks) error {
 // contents is the journal of s, with the marks. The caller holds mu.
 func (hs *holdings) contents(s state, m marks) journal.Contents {
 	c := journal.Contents{Cluster: s.cluster, Coord: hs.coord, Layout: hs.text}
-	for _, e := range s.left {
-		// The entry of a worker ID that is held has a mark at or above the one that was left.
-		if !s.current.entersAs(e.Worker) && !s.draining.entersAs(e.Worker) {
-			c.Entries = append(c.Entries, e)
-		}
-	}
 	for _, h := range s.both() {
 		if h.opening != "" {
 			c.Entries = append(c.Entries, journal.Entry{Worker: h.worker, Opening: h.opening, Claim: h.node, Floor: h.floor, Mark: max(h.mark, m[h])})
@@ -178,6 +167,3 @@ func (hs *holdings) contents(s state, m marks) journal.Contents {
 	}
 	return c
 }
-
-// entersAs reports whether the journal has the holding, under that worker ID.
-func (h holding) entersAs(worker int) bool { return h.opening != "" && h.worker == worker }

@@ -89,7 +89,7 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 		if calls, writes := touched(); calls != 0 || writes != 0 {
 			t.Errorf("a clone made %d calls and %d writes", calls, writes)
 		}
-		anew := h.copied().start()
+		anew := w.host("H").start()
 		if anew.worker() == original.worker() || anew.issueAll() == 0 {
 			t.Errorf("the clone's next start has worker ID %d, which its original has, or issues nothing", anew.worker())
 		}

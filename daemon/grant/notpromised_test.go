@@ -19,23 +19,6 @@ func (w *fixture) wantRepeats(test func()) {
 	}
 }
 
-// Two copies of one running machine, where neither a machine identity nor a VM generation tells
-// them apart.
-func TestNotPromisedCopiesThatNothingTellsApart(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("H")
-	original := h.start()
-	c := h.copied()
-	c.twin = true
-	w.clock.Advance(step)
-	must.Do(t, original.Renew())
-	w.wantRepeats(func() {
-		copied := c.start()
-		copied.issueAll()
-		original.issueAll()
-	})
-}
-
 // A coordinator that was restored from a backup, before the marks were raised.
 func TestNotPromisedARestoredCoordinatorBeforeTheRaise(t *testing.T) {
 	w := newFixture(t)
@@ -64,18 +47,6 @@ func TestNotPromisedTwoClusters(t *testing.T) {
 		}
 		after.issueAll()
 	})
-}
-
-// A journal that is younger than the last publish, written back into the same file, and a clock
-// that is back by as much.
-func TestNotPromisedAYoungJournalInTheSameFileAndAClockThatWentBack(t *testing.T) {
-	w := newFixture(t)
-	p, old := w.putBack(2)
-	p.issueAll()
-	p.crash()
-	w.clock.Advance(step)
-	w.clock.Step(-step)
-	w.wantRepeats(func() { old.start().issueAll() })
 }
 
 // A daemon that is cut off, and whose grant reaches beyond what all marks were raised to: it does

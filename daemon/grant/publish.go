@@ -129,8 +129,7 @@ func (c *claimer) forget(h holding) error {
 	})
 }
 
-// shut ends the lanes, gives the worker ID back, and leaves the exact last tick in the journal, so
-// that the next start does not wait for the mark. A copy keeps its hands off all of it: ErrCopied.
+// shut ends the lanes and gives the worker ID back. A copy keeps its hands off all of it: ErrCopied.
 func (c *claimer) shut(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
@@ -149,21 +148,6 @@ func (c *claimer) shut(ctx context.Context) error {
 		last = c.lowered(h, last)
 		released = h.claim.Release(ctx, last)
 		c.issued.Learn(c.coord.Known)
-	}
-	mark := last
-	if released != nil {
-		mark = max(last, h.published) // the record may have that: a lower one would be taken for an old copy
-	}
-	err := c.held.recordAlone(func(now *state) {
-		stopped := *now.current
-		stopped.mark, stopped.floor = mark, min(stopped.floor, mark)
-		if released == nil {
-			stopped.node = "" // there is nothing that the next start could miss
-		}
-		now.current = &stopped
-	})
-	if err != nil {
-		c.log.Warn("the exact mark was not written: the next start waits for the one before", "error", err)
 	}
 	if released != nil {
 		if h.claim != nil || h.granted != 0 { // or what was held is of a cluster that is no more

@@ -109,10 +109,9 @@ func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
 	}
 }
 
-// Raised marks, old journal: a backup in which the holder is J, who has crashed; K opens the worker
-// ID and issues; then the backup is put back and the marks are raised. J's journal is of the
-// opening that the restored record names, and must not pass.
-func TestScheduleRaisedMarksOldJournal(t *testing.T) {
+// A backup in which the holder is J, who has crashed; K opens the worker ID and issues; then the backup
+// is put back and the marks are raised. J's next start begins above them.
+func TestScheduleRaisedMarksAfterACrash(t *testing.T) {
 	for _, late := range []bool{false, true} { // whether the clock has passed what the marks are raised to
 		onEach(t, func(t *testing.T, w *fixture) {
 			hostJ, j := w.crashed()

@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,9 +168,6 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 	return nil
 }
 
-// takenByAnother is why a daemon does not get its last worker ID back if nothing else is known.
-const takenByAnother = "taken-by-another"
-
 // changed returns what a line says of a worker ID that is another one than before, or is claimed
 // anew.
 func (c *Config) changed(was, is int) (said []any) {
@@ -179,7 +175,6 @@ func (c *Config) changed(was, is int) (said []any) {
 	c.Why = ""
 	if was != coord.AnyWorker && was != is {
 		said = append(said, "was", was)
-		why = cmp.Or(why, takenByAnother)
 	}
 	if why != "" {
 		said = append(said, "why", why)

@@ -11,21 +11,14 @@ import (
 // issued at any point is issued, whatever the clock shows, and all are compared.
 
 // The holder who came back: a process opens its worker ID a second time, after another had it, and
-// crashes before it journals. The restart has a journal of the first opening, whose mark is below
-// what the other issued.
+// crashes.
 func TestScheduleTheHolderWhoCameBack(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		lose      func(*process)
-		journaled bool // the second opening
-	}{
-		{"crash before the journal", func(p *process) { p.disk.full = true }, false},
-		{"lost reply to the second opening", func(p *process) { p.coord.loseClaim = true }, false},
-		{"crash before the grant", func(p *process) {
-			p.fail("extend")
-		}, true},
+	for name, lose := range map[string]func(*process){
+		"crash before the journal":         func(p *process) { p.disk.full = true },
+		"lost reply to the second opening": func(p *process) { p.coord.loseClaim = true },
+		"crash before the grant":           func(p *process) { p.fail("extend") },
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
 				hostJ, hostK := w.host("J"), w.host("K")
 				j := hostJ.start()
@@ -40,7 +33,7 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 					t.Fatal("J's claim was lost, and its grant was extended")
 				}
 				w.clock.Advance(window + wait)
-				c.lose(j)
+				lose(j)
 				if err := j.Acquire(t.Context(), false); err == nil {
 					t.Fatal("J's second opening was to come to nothing")
 				}
@@ -53,22 +46,18 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				j.issueAll()
 				j.crash()
 
-				again := hostJ.boot()
-				contents := must.Get(again.inherit())(t)
-				if (contents.Entries[0].Opening != first.Opening) != c.journaled {
-					t.Fatalf("the journal is of opening %s, the first was %s", contents.Entries[0].Opening, first.Opening)
-				}
-				again.attach()
-				again.acquire()
+				again := hostJ.start()
+				w.clock.Advance(time.Millisecond)
+				must.Do(t, again.Renew())
 				again.issues()
 			})
 		})
 	}
 }
 
-// Re-lease with the old entry in the journal: the record of the worker ID that was given back is
-// lowered, and another host issues there. The next start must not.
-func TestScheduleReLeaseWithTheOldEntryInTheJournal(t *testing.T) {
+// A crash in the middle of a re-lease: the record of the worker ID that was given back is lowered, and
+// another host issues there. The next start must not.
+func TestScheduleACrashInAReLease(t *testing.T) {
 	for _, crashBefore := range []string{"claim", "extend", "release", ""} {
 		t.Run("crash before "+crashBefore, func(t *testing.T) {
 			w := newFixture(t).used(0)
@@ -133,94 +122,50 @@ func TestScheduleW1W2W1(t *testing.T) {
 	})
 }
 
-// The layout changed while the coordinator was down: the journal's ticks and worker IDs are then
-// other numbers.
-func TestScheduleTheLayoutChangedWhileTheCoordinatorWasDown(t *testing.T) {
-	_, h, _ := crashed(t)
-	for _, other := range []string{
-		"time=41@1ms,worker=3,sequence=2;epoch=2026-01-01T00:00:00Z",
-		"time=41@1ms,worker=2,sequence=2;epoch=2026-01-02T00:00:00Z",
-		"time=38@10ms,worker=2,sequence=2;epoch=2026-01-01T00:00:00Z",
-	} {
-		again := h.bootWith(parse(t, other))
-		contents, err := again.inherit()
-		if err == nil {
-			t.Errorf("%s: the journal of %s was taken over", other, contents.Layout)
-		}
-		again.crash()
-	}
-}
-
-// The predecessor's node: the claim of the process that was killed is deleted, and its worker ID
-// serves at once.
-func TestScheduleThePredecessorsNode(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		h := w.host("J")
-		p := h.start()
-		p.issueAll()
-		before := p.Holding()
-		p.crash()
-		again := h.start() // the session of the one before has not ended
-		if again.worker() != before.Worker {
-			t.Errorf("holds worker ID %d, want the one before, %d", again.worker(), before.Worker)
-		}
-		if got := again.Holding().Floor; got != before.Mark {
-			t.Errorf("the floor is %d, want the journal's mark %d", got, before.Mark)
-		}
-		w.clock.Advance(step)
-		must.Do(t, again.Renew())
-		again.issues()
-	})
-}
-
-// A crash loop: two hundred crashes between the opening and the first ID burn no worker IDs.
+// A crash loop: crashes between the opening and the first grant cost no worker ID.
 func TestScheduleACrashLoop(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		crash  func(*testing.T, *process)
-		others int // worker IDs besides the one held before
-	}{
-		// The journal's opening is not the record's any more, and the record's ceiling is the one
-		// of the time before the crashes.
-		{"before the journal", func(t *testing.T, p *process) {
-			p.disk.full = true
-			must.Fail(t, p.Acquire(t.Context(), false), errDisk)
-		}, 1},
-		{"before the first grant", func(t *testing.T, p *process) {
-			p.fail("extend")
-			must.Fail(t, p.Acquire(t.Context(), false), errCut)
-		}, 0},
-		{"after the first grant", func(_ *testing.T, p *process) { p.acquire() }, 0},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			w := newFixture(t)
-			h := w.host("J")
-			p := h.start()
-			p.issueAll()
-			before := p.worker()
-			p.crash()
-			others := map[int]bool{}
-			for range 20 {
-				p := h.reboot()
-				p.attach()
-				c.crash(t, p)
-				// The claim shows what was opened, also where the process did not come to note it.
-				members := must.Get(p.coord.Members(t.Context()))(t)
-				for _, m := range members {
-					if m.Worker != before {
-						others[m.Worker] = true
-					}
-				}
-				p.crash()
-				p.close()
-			}
-			if len(others) > c.others {
-				t.Errorf("the crashes went on to worker IDs %v, want %d others", others, c.others)
-			}
-			last := h.start()
-			w.clock.Advance(wait)
-			must.Do(t, last.Renew())
-			last.issues()
-		})
+	w := newFixture(t)
+	h := w.host("J")
+	first := h.start()
+	worker := first.worker()
+	must.Do(t, first.Shut(t.Context()))
+	first.crash()
+	for range 20 {
+		p := h.boot()
+		p.attach()
+		p.fail("extend")
+		must.Fail(t, p.Acquire(t.Context(), false), errCut)
+		p.crash()
+		p.close()
 	}
+	last := h.start()
+	if last.worker() != worker {
+		t.Errorf("the crashes went on to worker ID %d, and it was %d", last.worker(), worker)
+	}
+	w.clock.Advance(wait)
+	must.Do(t, last.Renew())
+	last.issues()
+}
+
+// A start after a crash takes another worker ID, and the one of before rests until the clock has passed
+// what was granted. Then it is given again.
+func TestScheduleAStartAfterACrash(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		h, p := w.crashed()
+		granted := p.Holding().Granted
+		p.close()
+		again := h.start()
+		if again.worker() == p.worker() {
+			t.Fatalf("worker ID %d rests until tick %d, and it is %d", again.worker(), granted, w.tick())
+		}
+		again.issues()
+		must.Do(t, again.Shut(t.Context()))
+		again.crash()
+		w.clock.Advance(window + time.Millisecond)
+		rested := h.startFor(p.worker())
+		if got := rested.Holding(); got.Worker != p.worker() || got.Floor < granted {
+			t.Errorf("has worker ID %d above %d, want %d above what was granted, %d", got.Worker, got.Floor, p.worker(), granted)
+		}
+		rested.issues()
+	})
 }

@@ -2,7 +2,6 @@ package grant_test
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,25 +65,6 @@ func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
 				t.Errorf("a worker ID is logged as %q, want why=%s", line, why)
 			}
 		})
-	}
-}
-
-// A start that does not get the worker ID of its journal says which that was, and why.
-func TestAWorkerIDThatAnotherHasTakenIsNamed(t *testing.T) {
-	w, log := newFixture(t), &logtest.Buffer{}
-	h, j := w.crashed()
-	w.host("K").stealFrom(j)
-	h.log = log.At(hclog.Info)
-	p := h.reboot()
-	p.attach()
-	run(t, p)
-	defer func() {
-		if text := log.String(); !strings.Contains(text, "[WARN]  the journal is not continued") {
-			t.Errorf("a grant in the journal is not used, and the log says\n%s", text)
-		}
-	}()
-	if line := lineAfter(t, p, log, 1); !strings.Contains(line, " was="+strconv.Itoa(j.worker())+" why=taken-by-another") {
-		t.Errorf("the worker ID is logged as %q, and was %d", line, j.worker())
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 )
 
 const (
@@ -202,9 +201,15 @@ func (l *Lifecycle) verify(ctx context.Context) {
 	}
 }
 
-// resume goes on from the time that a journal of this boot knows.
-func (l *Lifecycle) resume(file *journal.File, c *journal.Contents) {
-	if c.Known.Boot > 0 && file.SameBoot(*c) {
-		l.resumed = l.Clock.Resume(c.Known.Wall, c.Known.Boot)
-	}
+// Time is a process's known time as it hands that to the one that takes over, and CLOCK_BOOTTIME of
+// the same moment; both in nanoseconds, 0 if it is not known.
+type Time struct{ Wall, Boot int64 }
+
+// KnownTime is the process's, to be handed over.
+func (l *Lifecycle) KnownTime() Time {
+	wall, boot := l.Clock.Kept()
+	return Time{wall, boot}
 }
+
+// Resume has a start go on from the known time that another process of this boot has handed over.
+func (l *Lifecycle) Resume(t Time) { l.resumed = l.Clock.Resume(t.Wall, t.Boot) }

@@ -2,18 +2,12 @@ package lifecycle_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
-	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -38,7 +32,7 @@ func joined(t *testing.T, clock *hands, ahead ...time.Duration) (*lifecycle.Life
 	t.Helper()
 	o := &office{}
 	l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-	must.Get(l.Join(t.Context(), nil))(t)
+	must.Get(l.Join(t.Context()))(t)
 	o.listed, o.members = 0, func() []coord.Member { return clock.others(l, ahead...) }
 	return l, o
 }
@@ -215,7 +209,7 @@ func TestAStartGoesOnFromWhatTheMembersHavePublished(t *testing.T) {
 			clock, o := &hands{ahead: tt.ahead}, &office{}
 			l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 			o.members = func() []coord.Member { return clock.others(l, tt.others...) }
-			must.Get(l.Join(t.Context(), nil))(t)
+			must.Get(l.Join(t.Context()))(t)
 			if clock.mono != 0 {
 				t.Errorf("the start took %v", clock.mono)
 			}
@@ -258,53 +252,33 @@ func (b booted) Boot() int64                         { return int64(b.clock.mono
 func (b booted) BootID() string                      { return "boot" }
 func (b booted) Synchronised() (time.Duration, bool) { return 0, b.synchronised }
 
-// A daemon that is killed in a hold goes on in that hold, whatever its clock shows by then, and
-// asks nobody. After a boot its clock counts, as nothing else does.
-func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
+// A daemon that takes over in a hold goes on in that hold, whatever its clock shows by then, and asks
+// nobody.
+func TestAnUpdateInAHoldIsNoWayAroundIt(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		host place.Host
 		sure bool // that the time before the step was confirmed
 		want time.Duration
 	}{
-		{"the same boot", one, true, 0},
-		{"the same boot, and nobody has confirmed its time", one, false, time.Hour},
-		{"another boot", place.Host{Boot: "boot 2", Machine: one.Machine}, true, time.Hour},
+		{"it was confirmed", true, 0},
+		{"nobody has confirmed it", false, time.Hour},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := &hands{}
-			path := filepath.Join(t.TempDir(), "state")
-			dir := must.Get(journal.OpenDir(path, one))(t)
-			first, _ := single(t, clock, &office{})
-			f := dir.File
-			held := clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
+			before, _ := newLifecycle(t, clock, nil)
+			before.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
 			if tt.sure {
-				held.Confirm(held.Shown())
+				before.Clock.Confirm(before.Clock.Shown())
 			}
-			k := grant.New(grant.Config{
-				Layout: first.Layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second},
-				Clock: held, Kept: held.Kept, Journal: f, Log: hclog.NewNullLogger(),
-			}, nowhere{})
-			if err := k.Inherit(journal.Contents{
-				Cluster: "the cluster", Coord: "there", Layout: k.LayoutText(),
-				Entries: []journal.Entry{{Worker: 7, Opening: "opening", Claim: "claim", Mark: 1}},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			granted := first.Layout.TickAt(clock.Now().Wall) + 60_000
 			clock.ahead = time.Hour
-			must.Do(t, grant.TakeOver(k, grant.Handed{Worker: 7, Opening: "opening", Last: 1, Granted: granted}))
-			must.Do(t, k.Renew())
-			must.Do(t, dir.Close())
+			handed := before.KnownTime()
 
 			clock.mono += time.Second
-			dir = must.Get(journal.OpenDir(path, tt.host))(t)
-			t.Cleanup(func() { dir.Close() })
 			o := &office{hidden: 1}
-			l, _ := single(t, clock, o)
+			l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 			o.members = func() []coord.Member { return clock.others(l, 0) }
 			l.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
-			l.Inherit(dir)
+			l.Resume(handed)
 			if got := time.Duration(l.Clock.Now().Wall-clock.Now().Wall) + clock.ahead; got != tt.want {
 				t.Errorf("known time is ahead by %v, want %v", got, tt.want)
 			}
@@ -314,7 +288,7 @@ func TestARestartInAHoldIsNoWayAroundIt(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			clock.each = cancel // it is not to wait
-			must.Get(l.Join(ctx, nil))(t)
+			must.Get(l.Join(ctx))(t)
 			if clock.mono > time.Second {
 				t.Error("the start has waited for the members, and knows the time")
 			}
@@ -333,7 +307,7 @@ func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 		clock.ahead = year
 		return right
 	}
-	must.Get(l.Join(t.Context(), nil))(t)
+	must.Get(l.Join(t.Context()))(t)
 	if got := time.Duration(l.Clock.Now().Wall - clock.Now().Wall); got != -year {
 		t.Errorf("known time is ahead by %v", got+year)
 	}

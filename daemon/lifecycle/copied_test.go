@@ -60,7 +60,7 @@ func TestLeaveOfACloneDetaches(t *testing.T) {
 		l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		var now atomic.Uint64
 		l.Machine = generator.Generation{Now: &now}
-		c := must.Get(l.Join(t.Context(), nil))(t)
+		c := must.Get(l.Join(t.Context()))(t)
 		if cloned {
 			now.Store(1)
 		}

@@ -142,7 +142,7 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 				t.Errorf("condition: %v", l.Holder.Condition())
 			}
 		}
-		must.Get(l.Join(t.Context(), nil))(t)
+		must.Get(l.Join(t.Context()))(t)
 		if waited := clock.mono > 0; waited == trust {
 			t.Errorf("the clock is trusted: %v, and the start has waited for %v", trust, clock.mono)
 		}

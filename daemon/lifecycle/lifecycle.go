@@ -1,7 +1,6 @@
 // Package lifecycle has what a daemon does from its start to its end, in the order that its
-// promises need: what it takes over from its journal, how it joins its cluster, how it watches its
-// clock, and how it leaves. Package daemon runs it beside what serves requests, and a simulated
-// daemon runs the very same.
+// promises need: how it joins its cluster, how it watches its clock, and how it leaves. Package
+// daemon runs it beside what serves requests, and a simulated daemon runs the very same.
 package lifecycle
 
 import (
@@ -18,7 +17,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -55,11 +53,6 @@ type Lifecycle struct {
 	Joined func(coord.Cluster)
 	// Machine is the generation of the virtual machine that this was begun in.
 	Machine generator.Generation
-	// Alone is set if the coordinator lies in the state directory, beside the journal.
-	Alone bool
-	// Moved is set by Inherit if no journal says that the state directory is where it was: there is
-	// none, none is to be trusted, or all were written elsewhere.
-	Moved bool
 	// Status is told in a line how issuing is, whenever that changes; nil: nobody is to know.
 	Status func(string)
 	// Events counts what the log says with a code; nil: nobody counts it.
@@ -67,9 +60,7 @@ type Lifecycle struct {
 	Log    hclog.Logger
 
 	coordinator atomic.Pointer[coord.Coordinator] // the one that was joined
-	dir         *journal.Dir                      // which Inherit read
-	lost        time.Time                         // when the state directory may have been removed, if no journal says anything; zero: it is not known
-	resumed     bool                              // known time goes on from a journal's, or was confirmed at the start
+	resumed     bool                              // known time goes on from another process's, or was confirmed at the start
 	waking      sync.Once
 	stepped     chan struct{} // has Settle see to a step
 	followed    atomic.Int64  // when Settle has had the clock followed last, on the monotonic clock; 0: never
@@ -96,9 +87,8 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 
 // Join joins the cluster, trying again until ctx ends, and returns the coordinator if it was
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
-// confirmed. While the coordinator does not answer nothing is issued, but from what was handed
-// over. It waits for a cluster to be made; one that this daemon does not fit into is an error.
-func (l *Lifecycle) Join(ctx context.Context, inherited *journal.Contents) (coord.Coordinator, error) {
+// confirmed. It waits for a cluster to be made; one that this daemon does not fit into is an error.
+func (l *Lifecycle) Join(ctx context.Context) (coord.Coordinator, error) {
 	retry := firstJoinRetry
 	var coordinator coord.Coordinator
 	var said string
@@ -136,9 +126,6 @@ func (l *Lifecycle) Join(ctx context.Context, inherited *journal.Contents) (coor
 // try opens the coordinator, unless an earlier try has, and joins within try.
 func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
 	if *coordinator == nil {
-		if err := l.outwait(ctx); err != nil {
-			return err
-		}
 		c, err := l.Open(ctx)
 		if err != nil {
 			return fmt.Errorf("coordinator %q: %w", l.Coord, err)
@@ -162,17 +149,6 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 	return nil
 }
 
-// TakeOver goes on where another process of this host has stopped, if what was inherited is of the
-// lane. It is called between Inherit and Join, by whoever has the state directory by then.
-func (l *Lifecycle) TakeOver(inherited *journal.Contents, handed grant.Handed) {
-	if inherited == nil || handed.Worker == coord.AnyWorker {
-		return
-	}
-	if err := grant.TakeOver(l.Holder, handed); err != nil {
-		l.Log.Warn("the lane that was handed over does not go on at once", "reason", err)
-	}
-}
-
 // Issuing is the status of a daemon that lacks nothing.
 const Issuing = "issuing IDs"
 
@@ -189,8 +165,8 @@ type Issuer interface {
 }
 
 // Leave gives the worker ID back and ends the session, if a coordinator was opened. Requests, and
-// all else that was begun, have ended before. In a copy of the machine it leaves worker ID,
-// journal and session as they are: they are the original's.
+// all else that was begun, have ended before. In a copy of the machine it leaves worker ID and
+// session as they are: they are the original's.
 func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
@@ -199,7 +175,7 @@ func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	}
 	end, how := coord.Coordinator.Close, "stopped"
 	if l.Machine.Changed() {
-		end, how = coord.Coordinator.Detach, "left worker ID, journal and session to the original"
+		end, how = coord.Coordinator.Detach, "left worker ID and session to the original"
 	}
 	if coordinator != nil {
 		if err := end(coordinator); err != nil {

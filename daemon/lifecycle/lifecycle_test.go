@@ -112,7 +112,7 @@ func TestJoinTriesAgain(t *testing.T) {
 		}
 		return o, nil
 	})
-	c, err := l.Join(t.Context(), nil)
+	c, err := l.Join(t.Context())
 	ms := time.Millisecond
 	if err != nil || c != coord.Coordinator(o) || opened != 4 || *cluster != "the cluster" ||
 		!slices.Equal(clock.slept, []time.Duration{100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2000 * ms}) {
@@ -133,7 +133,7 @@ func TestJoinGivesUp(t *testing.T) {
 		clock, o := &hands{}, &office{answers: []error{err}}
 		l, cluster := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Final = func(err error) bool { return errors.Is(err, errBusy) }
-		c, got := l.Join(t.Context(), nil)
+		c, got := l.Join(t.Context())
 		if !errors.Is(got, err) || !strings.Contains(got.Error(), `coordinator "there"`) || c != coord.Coordinator(o) || len(clock.slept) > 0 || *cluster != "" {
 			t.Errorf("%s: %v, %v, after pauses of %v", name, c, got, clock.slept)
 		}
@@ -151,7 +151,7 @@ func TestJoinUntilTheEnd(t *testing.T) {
 			}
 			return nil, errBusy
 		})
-		c, err := l.Join(ctx, nil)
+		c, err := l.Join(ctx)
 		if err != nil || (c != nil) != opens || len(clock.slept) != 3 {
 			t.Errorf("opens %v: %v, %v, after pauses of %v", opens, c, err, clock.slept)
 		}

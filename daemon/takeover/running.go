@@ -55,9 +55,9 @@ func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*L
 // path is the newcomer's.
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
-// Await answers newcomers, one after the other, until one is ready. Where may returns an error then,
-// that one is refused. The error is that of the listener, or ctx's.
-func (l *Listener) Await(ctx context.Context, may func() error) (*Successor, error) {
+// Await answers newcomers, one after the other, until one is ready. The error is that of the listener,
+// or ctx's.
+func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
 		c, err := l.socket.AcceptUnix()
@@ -67,7 +67,7 @@ func (l *Listener) Await(ctx context.Context, may func() error) (*Successor, err
 		if err != nil {
 			return nil, err
 		}
-		s, err := l.greet(ctx, link{c}, may)
+		s, err := l.greet(ctx, link{c})
 		if err == nil {
 			return s, nil
 		}
@@ -77,7 +77,7 @@ func (l *Listener) Await(ctx context.Context, may func() error) (*Successor, err
 }
 
 // greet answers one newcomer, and waits until it is ready.
-func (l *Listener) greet(ctx context.Context, c link, may func() error) (*Successor, error) {
+func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
 	m, descriptors, err := c.receive(ctx, offer, stillTimeout)
 	closeAll(descriptors)
 	if err != nil {
@@ -106,9 +106,6 @@ func (l *Listener) greet(ctx context.Context, c link, may func() error) (*Succes
 		return nil, err
 	}
 	closeAll(descriptors)
-	if err := may(); err != nil {
-		return nil, c.refuse(ctx, err.Error())
-	}
 	fault.Point(fault.RunningReady)
 	return &Successor{c, m.Version, int(who.PID)}, nil
 }

@@ -6,10 +6,12 @@
 //	                          <-  ACCEPT, or REFUSE and why
 //	       (joins the cluster)
 //	READY                     ->
-//	                              (stands still: the lane closed, no write, no call)
+//	                              (reads no request any more)
 //	                          <-  CONNECTIONS, as often as there is need
 //	RECEIVED                  ->
-//	                          <-  COMMIT  what was issued; lock and listener
+//	                              (gives its worker ID back)
+//	                          <-  COMMIT  what time it is; lock and listener
+//	       (claims a worker ID, as any start does)
 //
 // COMMIT decides. Until it is sent, the running daemon owns everything, and goes on if the newcomer
 // is gone. Once it is sent, that daemon never issues or writes again, whatever follows: both hold
@@ -36,12 +38,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/serve"
 )
 
 // Protocol is the version of the messages. Both sides have to speak the same.
-const Protocol = 1
+const Protocol = 2
 
 const (
 	// name is the socket's, in the state directory.
@@ -106,8 +108,9 @@ func (s Settings) differs(other Settings) string {
 
 // Commit is what decides.
 type Commit struct {
-	Lane        grant.Handed
+	Time        lifecycle.Time
 	Age         time.Duration // of the daemon, and of those that it took over from
+	Cluster     string        // that connections were opened to; empty: it is not known
 	Connections int           // how many were handed over
 	Kept        bool          // the service manager has the socket as well, and it stays
 	Stored      bool          `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -57,22 +57,17 @@ func TestAnotherCoordinatorOfTheSameCluster(t *testing.T) {
 // waiting is a daemon in dir that can be taken over, and who is ready to.
 func waiting(t *testing.T, dir string) <-chan *Successor {
 	t.Helper()
-	return waitingIf(t, dir, func() error { return nil })
-}
-
-func waitingIf(t *testing.T, dir string, may func() error) <-chan *Successor {
-	t.Helper()
 	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
-	return await(t, l, may)
+	return await(t, l)
 }
 
-func await(t *testing.T, l *Listener, may func() error) <-chan *Successor {
+func await(t *testing.T, l *Listener) <-chan *Successor {
 	ctx, cancel := context.WithCancel(context.Background())
 	ready := make(chan *Successor, 1)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if s, err := l.Await(ctx, may); err == nil {
+		if s, err := l.Await(ctx); err == nil {
 			ready <- s
 		}
 	}()
@@ -127,14 +122,14 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	commit := Commit{Lane: grant.Handed{Worker: 3, Opening: "o", Last: 17, Granted: 20}, Age: time.Hour, Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
+	commit := Commit{Time: lifecycle.Time{Wall: 3, Boot: 4}, Age: time.Hour, Cluster: "c", Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
-	if got.Lane != commit.Lane || got.Age != commit.Age || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
+	if got.Time != commit.Time || got.Age != commit.Age || got.Cluster != "c" || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
 		t.Errorf("handed over: %+v", got)
 	}
 	for i, c := range open {
@@ -230,29 +225,11 @@ func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
 	must.Do(t, err)
 	l.uid++
-	await(t, l, func() error { return nil })
+	await(t, l)
 	want := fmt.Sprintf("it is of user %d, and who asks is of user %d", l.uid, l.uid-1)
 	_, err = Ask(t.Context(), dir, "new", ours)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("who is refused hears %v, want %q", err, want)
-	}
-}
-
-// Who fits may be refused all the same, once it is ready.
-func TestATakeoverIsPutOff(t *testing.T) {
-	dir := sockettest.Dir(t)
-	ready := waitingIf(t, dir, func() error { return errors.New("not now") })
-	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
-	defer p.Close()
-	must.Do(t, p.Ready(t.Context()))
-	var refused *RefusedError
-	if _, _, err := p.Receive(t.Context(), 1); !errors.As(err, &refused) || refused.Reason != "not now" {
-		t.Errorf("who is ready hears %v", err)
-	}
-	select {
-	case <-ready:
-		t.Error("it takes over all the same")
-	default:
 	}
 }
 

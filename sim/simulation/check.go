@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -49,7 +48,6 @@ func (p *proc) use(lane *generator.Lane) {
 		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
 		p.sim.books[at] = book
 	}
-	p.slot.part(p.sim, lane.Worker())
 	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: p.holder.Holding().Opening}
 }
 
@@ -96,7 +94,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last, l.issuedElsewhere = true, t, 0, p.issuedElsewhere(l.place, lane.Floor())
+		l.used, l.first, l.last, l.issuedElsewhere = true, t, 0, p.issuedElsewhere(l.place)
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
 			sim.counts.Handovers++
 		}
@@ -215,22 +213,10 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 	}
 }
 
-// issuedElsewhere is the last tick of a worker ID that was issued in other clusters than the one it
-// is held in now, as far as this start knows: by its own lanes, and by the journal that it found.
-// Of one that was written elsewhere each mark counts, in this cluster too.
-//
-// What a journal from elsewhere says is a floor for who opens the worker ID. A lane that goes on
-// from a journal in its place, with floor as its mark, has a grant of its own.
-func (p *proc) issuedElsewhere(at place, floor generator.Tick) generator.Tick {
-	last := markOf(p.foreign, at.worker)
-	if found := p.inherited; found != nil {
-		switch {
-		case found.Cluster != at.cluster:
-			last = max(last, markOf(found.Entries, at.worker))
-		case slices.ContainsFunc(found.Entries, func(e journal.Entry) bool { return e.Worker == at.worker && !e.Left && e.Mark == floor }):
-			last = -1
-		}
-	}
+// issuedElsewhere is the last tick of a worker ID that this start has issued in other clusters than
+// the one that it is held in now.
+func (p *proc) issuedElsewhere(at place) generator.Tick {
+	last := generator.Tick(-1)
 	for _, o := range p.lanes {
 		if o.used && o.place.worker == at.worker && o.place.cluster != at.cluster {
 			last = max(last, o.last)

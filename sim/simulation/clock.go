@@ -18,7 +18,6 @@ type host struct {
 	clocks    *clocks.Pair
 	synced    bool // its kernel calls the clock synchronised, right or wrong
 	boots     int
-	machine   string         // its hardware identity; empty: it has none
 	disturbed scheduler.Time // until then faults of its clocks have effects
 	paused    int            // how many reasons there are why nothing runs
 	later     []func()       // what is due since

@@ -5,14 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
-	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
@@ -49,8 +45,7 @@ func (sim *Simulation) mendAll() {
 	}
 }
 
-// damageTree spoils what the coordinator keeps. A daemon with an old journal is not promised to see
-// through it then.
+// damageTree spoils what the coordinator keeps.
 func (sim *Simulation) damageTree(f Fault, s *slot) bool {
 	switch f.Kind {
 	case DamagedLayout:
@@ -144,110 +139,6 @@ func (sim *Simulation) workerOf(s *slot) int {
 		}
 	}
 	return sim.random.IntN(sim.layout.Workers())
-}
-
-// damageJournal kills a daemon and leaves its journal as no daemon does: the record rules then.
-func (sim *Simulation) damageJournal(s *slot, down time.Duration) bool {
-	data, err := s.disk.Read()
-	if err != nil {
-		return false
-	}
-	text := newest(bytes.Clone(data))
-	if text == nil { // damaged before
-		return false
-	}
-	left := "damaged"
-	variant := sim.random.IntN(len(spoilers) + 2)
-	s.proc.end("killed", down)
-	s.inPlace = false
-	switch {
-	case variant < len(spoilers):
-		s.disk.Put(spoilers[variant](text))
-	case variant == len(spoilers):
-		left = "no file"
-		s.disk.Unread = &journal.TornError{Reason: "it is no regular file"}
-	default:
-		left = "not to be read"
-		s.disk.Unread = syscall.EIO
-	}
-	sim.say(s, "its journal is %s now", left)
-	return true
-}
-
-// spoilers make of a journal's newest write a file that is not to be trusted, or of a daemon that
-// has more worker IDs. A first line that is right has been made for the rest: there it is the rest
-// that cannot be.
-var spoilers = []func(text []byte) []byte{
-	func([]byte) []byte { return []byte{} },
-	func([]byte) []byte { return []byte("nothing that a daemon writes\n") },
-	func(text []byte) []byte { return inSlot(text[:len(text)*2/3]) },
-	func(text []byte) []byte { return inSlot(bytes.Replace(text, []byte(" 2 "), []byte(" 3 "), 1)) },
-	func(text []byte) []byte { text[len(text)*2/3] ^= 4; return inSlot(text) },
-	func(text []byte) []byte { return append(make([]byte, 2*slotBytes), text...) }, // beyond the end
-	func(text []byte) []byte {
-		return framed(bytes.Replace(bodyOf(text), []byte("{"), []byte(`{"more": 1,`), 1))
-	},
-	func(text []byte) []byte {
-		return framed(bytes.Replace(bodyOf(text), []byte("{"), []byte(`{"coord": "x",`), 1))
-	},
-	replaced(`"worker": \d+`, `"worker": -1`),
-	replaced(`"worker": \d+`, `"worker": 4000000`),
-	replaced(`"opening": "\w+"`, `"opening": ""`),
-	replaced(`"mark": \d+`, `"mark": -1`),
-	replaced(`"ceiling": \d+`, `"ceiling": -1`),
-	replaced(`"mark": \d+`, `"floor": -1, "mark": 1`),
-	replaced(`"mark": \d+`, `"until": -1, "mark": 1`),
-	replaced(`\n    \{[^}]*\}`, `$0,$0`),
-	func([]byte) []byte { // what would be too large if this daemon wrote it
-		var entries strings.Builder
-		for i := range 1000 { // they fit into a slot as long as nothing is indented
-			fmt.Fprintf(&entries, `,{"worker":%d,"opening":"o"}`, i)
-		}
-		return framed([]byte(`{"entries":[` + entries.String()[1:] + "]}\n"))
-	},
-}
-
-func replaced(pattern, by string) func([]byte) []byte {
-	form := regexp.MustCompile(pattern)
-	return func(data []byte) []byte { return framed(form.ReplaceAll(bodyOf(data), []byte(by))) }
-}
-
-func bodyOf(data []byte) []byte {
-	_, body, _ := bytes.Cut(data, []byte("\n"))
-	return body
-}
-
-// slotBytes is as daemon/journal has it, written here a second time so that a change there shows.
-const slotBytes = 1 << 15
-
-// newest is the text of the newest write that looks whole; nil if there is none.
-func newest(file []byte) (text []byte) {
-	highest := 0
-	for at := 0; at < len(file) && at < 2*slotBytes; at += slotBytes {
-		var version, sum, number, length int
-		in := file[at:min(len(file), at+slotBytes)]
-		line, rest, _ := bytes.Cut(in, []byte("\n"))
-		n, _ := fmt.Sscanf(string(line), "flakeward journal %d crc32c %x number %d bytes %d", &version, &sum, &number, &length)
-		if n != 4 || number <= highest || length > len(rest) {
-			continue
-		}
-		_, summed, _ := bytes.Cut(in[:len(line)+1+length], fmt.Appendf(nil, " %08x ", sum))
-		if crc32.Checksum(summed, castagnoli) == uint32(sum) { // else it is torn
-			highest, text = number, bytes.Clone(in[:len(line)+1+length])
-		}
-	}
-	return text
-}
-
-// inSlot is a file that holds a text alone, where an odd write belongs.
-func inSlot(text []byte) []byte { return append(make([]byte, slotBytes), text...) }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// framed is such a file, with a first line that is right for the body.
-func framed(body []byte) []byte {
-	summed := append(fmt.Appendf(nil, "number 1 bytes %d\n", len(body)), body...)
-	return inSlot(append(fmt.Appendf(nil, "flakeward journal 3 crc32c %08x ", crc32.Checksum(summed, castagnoli)), summed...))
 }
 
 // clear deletes the claim that a daemon uses.

@@ -69,7 +69,7 @@ func PlanOf(seed uint64) Plan {
 		p.FromZero = append(p.FromZero, roll.IntN(6) == 0)
 	}
 	p.Faults = append(p.Faults, p.behind(rand.New(rand.NewPCG(seed, 0x626568696e64)))...)
-	p.Faults = append(p.Faults, p.whereabouts(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
+	p.Faults = append(p.Faults, p.reboots(rand.New(rand.NewPCG(seed, 0x706c61636573)))...)
 	p.Faults = append(p.Faults, p.aheads(rand.New(rand.NewPCG(seed, 0x6168656164)))...)
 	p.Faults = append(p.Faults, p.spells(rand.New(rand.NewPCG(seed, 0x69646c65)))...)
 	slices.SortStableFunc(p.Faults, func(a, b Fault) int { return cmp.Compare(a.At, b.At) })
@@ -117,6 +117,17 @@ func (p *Plan) faults(r *rand.Rand) {
 	if r.IntN(2) == 0 {
 		p.Faults = append(p.Faults, p.contested(r)...)
 	}
+}
+
+// reboots draws, in some runs, hosts that boot again.
+func (p *Plan) reboots(r *rand.Rand) (faults []Fault) {
+	if r.IntN(5) == 0 {
+		for range 1 + r.IntN(2) {
+			when := scheduler.Time(3*time.Second) + upTo(r, time.Duration(p.Length)*3/4)
+			faults = append(faults, Fault{Kind: Rebooted, At: when, Daemon: r.IntN(len(p.Hosts)), For: between(r, 500*time.Millisecond, 8*time.Second)})
+		}
+	}
+	return faults
 }
 
 // some draws n of the kinds from one to below another, some of them more than once.
@@ -261,9 +272,9 @@ func (p Plan) fault(r *rand.Rand, k Kind) Fault {
 		f.P = float64(sign) * pick(r, 0.0005, 0.01, 0.1, 0.3)
 	case Leap:
 		f.For = 0
-	case Kill, PowerCut, Restart, OldCopy, DiskLost, DamagedJournal:
+	case Kill, PowerCut, Restart, DiskLost:
 		f.For = pick(r, time.Millisecond, 100*time.Millisecond, time.Second, between(r, 50*time.Millisecond, 8*time.Second))
-		if r.IntN(3) == 0 && k != OldCopy {
+		if r.IntN(3) == 0 {
 			f = at(r, f)
 			f.What, f.N = "", 1+r.IntN(8)
 			if r.IntN(3) == 0 {

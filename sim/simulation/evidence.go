@@ -137,10 +137,7 @@ func (p *proc) issuing(first int64) string {
 // stores notes that the coordinator stored a record.
 func (sim *Simulation) stores(worker int, value []byte) {
 	r := sim.record.of(value)
-	sim.wrote(sim.serving, worker, value)
-	if sim.openers[r.Holder] == nil {
-		sim.openers[r.Holder] = sim.serving
-	}
+	sim.wrote(sim.asking, worker, value)
 	sim.order = max(sim.order+1, int64(sim.scheduler.Now())/1000) // as of its time, in microseconds
 	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
 	t.history = append(t.history, r.version(sim.order, worker))

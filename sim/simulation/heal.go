@@ -72,13 +72,7 @@ func (sim *Simulation) recovered() {
 
 // least is how many daemons issue at the least if every worker ID is held that can be.
 func (sim *Simulation) least() int {
-	daemons := 0
-	for _, s := range sim.slots {
-		if !s.idle {
-			daemons++
-		}
-	}
-	return min(daemons, sim.layout.Workers())
+	return min(len(sim.slots), sim.layout.Workers())
 }
 
 // belief is how far daemons believe their clocks.

@@ -32,15 +32,14 @@ func (sim *Simulation) inject(f Fault) {
 func (sim *Simulation) fire(f Fault, s *slot) {
 	// Each has a chance of its own: to leave it out changes nothing for the others.
 	sim.random = rand.New(rand.NewPCG(sim.plan.Seed, uint64(f.At)<<8|uint64(f.Kind)))
-	if s.idle {
-		return // there is no such daemon yet, or any more
-	}
 	done := false
-	if f.Kind >= drawn {
-		done = sim.injectPlace(f, s)
+	if f.Kind == Rebooted {
+		done = sim.reboot(f, s.host)
+	} else if f.Kind == Quiet {
+		done = sim.hush(f, s)
 	} else if f.Kind.OfClocks() {
 		done = sim.injectClock(f, s.host)
-	} else if f.Kind <= OldCopy {
+	} else if f.Kind <= DiskLost {
 		done = sim.injectDaemon(f, s)
 	} else {
 		done = sim.injectCoordinator(f, s)
@@ -139,7 +138,7 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 		return sim.until(f, func() { sim.conditions.slowed[s.number]-- })
 	}
 	if p == nil {
-		return f.Kind == OldCopy && sim.putOld(s, 0)
+		return false
 	}
 	switch f.Kind {
 	case Kill:
@@ -150,23 +149,14 @@ func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 		if p.ending {
 			return false
 		}
-		switch sim.random.IntN(4) {
-		case 0:
-			p.handOver(f.For/100, false)
-		case 1:
-			p.handOver(f.For, true)
-		default:
+		if sim.random.IntN(3) == 0 {
+			p.handOver(f.For / 100)
+		} else {
 			p.stop(f.For)
 		}
 	case DiskLost:
 		p.end("killed, and its disk lost", f.For)
 		s.disk.Lose()
-		s.moved()
-		s.tampered = true
-	case DamagedJournal:
-		return sim.damageJournal(s, f.For)
-	case OldCopy:
-		return sim.putOld(s, f.For)
 	}
 	return true
 }

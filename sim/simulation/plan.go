@@ -27,17 +27,11 @@ type Plan struct {
 	Trust         bool          // daemons follow whatever their clocks show
 	Lead          time.Duration // how far an ID may be ahead of the true time; 0: as far as it likes
 
-	// Copies are further daemons, numbered from len(Hosts) on, that begin when a fault says so.
-	// Nameless are, by host, those without a hardware identity.
-	Copies   []Copy
-	Nameless []bool
-
 	// Recover has the run go on without faults after Length, and judges whether all is well in the
 	// end.
 	Recover bool
 
 	// What nobody is promised to survive, to see that it is noticed.
-	Lying    bool // disks sync nothing
 	Unfenced bool // the servers store every write of a record
 
 	// Blind leaves out what is looked at at once: only package audit judges.
@@ -99,15 +93,13 @@ const (
 	DiskFull
 	DiskFails
 	DiskSlow
-	DiskLost       // a process is killed and its disk replaced
-	DamagedJournal // a process is killed and its journal made something that cannot be trusted
-	OldCopy        // a process is killed and an old copy of its journal put back, while the coordinator is up
-	Outage         // the coordinator does not answer
-	Cut            // it does not hear a host, or is not heard, or both
-	MessageLoss    // requests and replies get lost
-	Late           // requests arrive late, also after they were given up
-	Twice          // requests take place twice
-	Stale          // hints are old, and ZooKeeper's plain reads
+	DiskLost    // a process is killed and its disk replaced
+	Outage      // the coordinator does not answer
+	Cut         // it does not hear a host, or is not heard, or both
+	MessageLoss // requests and replies get lost
+	Late        // requests arrive late, also after they were given up
+	Twice       // requests take place twice
+	Stale       // hints are old, and ZooKeeper's plain reads
 	EndSession
 	Prolong // sessions last longer
 	Clear   // an operator clears a claim
@@ -126,9 +118,7 @@ const (
 	Refused
 
 	// What plans draw apart from the kinds before.
-	Copied   // a daemon begins on a copy of this one's state directory, which lives on
 	Rebooted // a host is, with all that runs there
-	PutAside // old copies of a daemon's journals are renamed into their place
 	Quiet    // nobody asks a daemon for IDs, For long
 )
 
@@ -137,11 +127,11 @@ const drawn = Refused + 1
 
 var kindNames = [...]string{"clock is set", "clock is set and set back", "clock oscillates", "wall clock freezes", "one clock drifts", "both clocks drift",
 	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed", "power cut",
-	"stopped in order", "disk is full", "disk fails", "disk is slow", "disk is lost", "journal is damaged", "old copy of the journal", "coordinator is away", "cut off", "messages get lost",
+	"stopped in order", "disk is full", "disk fails", "disk is slow", "disk is lost", "coordinator is away", "cut off", "messages get lost",
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
 	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "state directory is replaced", "wrong configuration",
 	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
-	"state directory is copied", "host boots again", "old journals are renamed into place", "nobody asks"}
+	"host boots again", "nobody asks"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -168,9 +158,6 @@ func (f Fault) String() string {
 	}
 	if f.Where != "" {
 		text += fmt.Sprintf(" at %s %d", f.Where, f.N)
-	}
-	if f.Kind == Copied {
-		text += fmt.Sprintf(", as copy %d", f.N)
 	}
 	if f.Cut != 0 {
 		text += fmt.Sprintf(", then cut off for %v", f.Cut)

@@ -31,19 +31,13 @@ const (
 	where    = "simulated://"
 )
 
-// slot is where one daemon runs again and again: its host, and its state directory.
+// slot is where one daemon runs again and again: its host, and its disk.
 type slot struct {
 	number int
 	host   *host
 	draws  Draws
 
 	hostName string
-	files    int  // that were made for it
-	inPlace  bool // the journal is as this daemon has left it, where it was written
-	idle     bool // a copy that is not made yet, or that has ended
-	copied   bool // a copy that was made
-	parted   bool // which has had a worker ID
-	before   int  // the one that its original had
 
 	disk         *disk.Disk // of the journal
 	proc         *proc      // nil while none runs
@@ -52,9 +46,7 @@ type slot struct {
 	requestFault *Fault       // what goes wrong with the next request that is sent
 	acked        map[place]generator.Tick
 	issued       scheduler.Time // when it did last; 0: never
-	tampered     bool           // the journal is not as a daemon has left it
-	lost         bool           // it was lost
-	handed       grant.Handed   // by the process before, for the next start
+	handed       lifecycle.Time // by the process before, for the next start
 	wrongly      wrongly
 }
 
@@ -91,8 +83,6 @@ type proc struct {
 	opened    coord.Coordinator // for leaving; nil: not yet
 	joined    bool
 
-	inherited  *journal.Contents
-	foreign    []journal.Entry // of a journal that was written elsewhere: its marks are floors
 	lanes      map[*generator.Lane]*laneOf
 	batches    batches
 	contention contention
@@ -113,13 +103,10 @@ func (r reader) Read(b []byte) (int, error) {
 
 // start starts a daemon, as daemon.Run does.
 func (sim *Simulation) start(s *slot) {
-	if s.idle {
-		return
-	}
 	s.starts++
 	sim.counts.Starts++
 	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
-	p.boot = s.host.known().Boot
+	p.boot = s.host.boot()
 	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
 	s.proc = p
@@ -139,9 +126,7 @@ func (sim *Simulation) start(s *slot) {
 	}
 	s.disk.Step = p.diskStep
 	s.disk.Ended = func(step disk.Step, how string) { p.ended(ofDisk+string(step), how, placed()) }
-	if s.disk.Reopen() {
-		s.moved()
-	}
+	s.disk.Reopen()
 	log := hclog.NewNullLogger()
 	if sim.out != nil {
 		log = hclog.New(&hclog.LoggerOptions{Output: logTo{sim, s}, DisableTime: true, Level: hclog.Info})
@@ -167,25 +152,14 @@ func (sim *Simulation) start(s *slot) {
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
 	sim.say(s, "starts")
-	found := p.journal()
-	p.inherited = p.lifecycle.Inherit(dir)
-	p.believed(found)
-	p.parting(found)
-	if p.inherited != nil {
-		p.cluster, p.durable = p.inherited.Cluster, p.inherited.Entries
-		sim.say(s, "goes on from its journal: %+v", p.inherited.Entries)
-	}
-	p.lifecycle.TakeOver(p.inherited, s.handed)
-	s.handed = grant.Handed{Worker: coord.AnyWorker}
+	p.lifecycle.Resume(s.handed)
+	s.handed = lifecycle.Time{}
 	p.start(func() { p.check(p.holder.Mark(p.ctx)) })
 	p.start(func() { p.check(p.lifecycle.Watch(p.ctx, p.issuer)) })
 	p.start(func() { p.lifecycle.Settle(p.ctx, p.issuer) })
 	p.start(p.acquire)
 	p.keepAlive()
 	p.arrivals()
-	if p.inherited != nil {
-		sim.adopted(s, *p.inherited)
-	}
 }
 
 // makeLane makes what issues, as a daemon does.
@@ -194,7 +168,7 @@ func (p *proc) makeLane(dir *journal.Dir, log hclog.Logger) {
 	first := lifecycle.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
 	p.holder = grant.New(grant.Config{
 		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, FirstWait: first,
-		Clock: p.known, Kept: p.known.Kept, Random: p.random.Float64, Journal: recorded{dir.File, p},
+		Clock: p.known, Random: p.random.Float64, Journal: recorded{dir.File, p},
 		FromZero: sim.plan.fromZero(s.number), Log: log,
 	}, p)
 	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)
@@ -205,9 +179,6 @@ func (p *proc) makeLane(dir *journal.Dir, log hclog.Logger) {
 // Use implements grant.Issuer.
 func (p *proc) Use(lane *generator.Lane) {
 	if lane != nil && p.lanes[lane] == nil {
-		if !p.joined {
-			p.sim.counts.Inherited++
-		}
 		p.use(lane)
 	}
 	p.issuer.Use(lane)
@@ -255,7 +226,7 @@ func (p *proc) check(err error) {
 // acquire joins and holds a worker ID.
 func (p *proc) acquire() {
 	var err error
-	if p.opened, err = p.lifecycle.Join(p.ctx, p.inherited); err != nil || p.opened == nil || p.ctx.Err() != nil {
+	if p.opened, err = p.lifecycle.Join(p.ctx); err != nil || p.opened == nil || p.ctx.Err() != nil {
 		p.check(err)
 		return
 	}
@@ -279,7 +250,13 @@ func (p *proc) windDown(last func()) {
 }
 
 // stop ends the process in order, and starts it again.
-func (p *proc) stop(down time.Duration) {
+func (p *proc) stop(down time.Duration) { p.leave("stopped in order", lifecycle.Time{}, down) }
+
+// handOver ends the process as one does from which another takes over, and starts that other.
+func (p *proc) handOver(down time.Duration) { p.leave("handed over", p.lifecycle.KnownTime(), down) }
+
+// leave ends the process in order, and starts it again with what is handed over.
+func (p *proc) leave(how string, handed lifecycle.Time, down time.Duration) {
 	if p.ending {
 		return
 	}
@@ -288,26 +265,9 @@ func (p *proc) stop(down time.Duration) {
 		if p.opened != nil {
 			p.late(coord.ErrClosed)
 		}
-		p.sim.scheduler.At(p.sim.scheduler.Now(), func() { p.end("stopped in order", down) })
-	})
-}
-
-// handOver ends the process as one does from which another takes over, and starts that other. If
-// lost is set, the other is killed before it begins, and what was handed over is lost with it.
-func (p *proc) handOver(down time.Duration, lost bool) {
-	p.windDown(func() {
-		handed := grant.HandOver(p.holder)
-		if p.opened != nil {
-			if err := p.opened.Detach(); err != nil {
-				p.sim.violate(p.slot, "a session cannot be left: %v", err)
-			}
-		}
-		if lost {
-			handed.Worker = coord.AnyWorker
-		}
 		p.sim.scheduler.At(p.sim.scheduler.Now(), func() {
 			p.slot.handed = handed
-			p.end(fmt.Sprintf("handed over %+v", handed), down)
+			p.end(how, down)
 		})
 	})
 }

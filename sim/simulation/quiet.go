@@ -34,7 +34,7 @@ func (p *Plan) spells(r *rand.Rand) (faults []Fault) {
 			case 4: // for longer than the grant lasts
 				faults = append(faults, within(Fault{Kind: pick(r, Outage, Cut), For: between(r, time.Second, 20*time.Second)}))
 			case 5:
-				faults = append(faults, within(Fault{Kind: pick(r, DiskFails, DiskFull, DiskSlow, OldCopy), For: short}))
+				faults = append(faults, within(Fault{Kind: pick(r, DiskFails, DiskFull, DiskSlow), For: short}))
 			case 6: // a single request
 				faults = append(faults, within(Fault{Kind: Burst, N: 1}))
 			}

@@ -13,7 +13,7 @@ type recorded struct {
 func (r recorded) Write(c journal.Contents) error {
 	err, p := r.File.Write(c), r.p
 	if err == nil {
-		p.durable, p.slot.lost, p.slot.inPlace, p.slot.tampered = c.Entries, false, true, false
+		p.durable = c.Entries
 	}
 	if p.sim.out != nil {
 		p.sim.say(p.slot, "journal: %+v, %v", c.Entries, err)

@@ -68,7 +68,6 @@ func (c *Counts) Add(d Counts) {
 	c.Served += d.Served
 	c.Refused += d.Refused
 	c.Events += d.Events
-	c.Inherited += d.Inherited
 	c.Starts += d.Starts
 	c.Handovers += d.Handovers
 	c.Continued += d.Continued
@@ -76,10 +75,5 @@ func (c *Counts) Add(d Counts) {
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
 	c.Rolled += d.Rolled
-	c.Copies += d.Copies
-	c.Parted += d.Parted
-	c.Apart += d.Apart
-	c.Calmly += d.Calmly
-	c.Parting += d.Parting
 	c.Simulated += d.Simulated
 }

@@ -11,13 +11,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/disk"
@@ -30,43 +28,40 @@ var begin = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 
 // Simulation is a cluster being simulated.
 type Simulation struct {
-	plan        Plan
-	scheduler   scheduler.Scheduler
-	tree        *tree.Tree
-	older       *tree.Tree // for hints and plain reads that are old
-	layout      *generator.Layout
-	guard       clockguard.Limits
-	capacity    int            // IDs in a tick
-	sleep       generator.Tick // that a request may sleep for the sake of order
-	hosts       []*host
-	generations int // of files
-	slots       []*slot
-	conditions  conditions
-	net         *rand.Rand // latencies, and what is lost
-	random      *rand.Rand // what else is left to chance, anew for each fault
-	operators   *rand.Rand // what operators draw
-	seen        map[int64]scheduler.Time
-	highest     generator.Tick // of all ceilings, ever
-	trust       bool           // daemons follow whatever their clocks show
-	books       map[place]*ledger
-	truth       truth
-	serving     *slot // whose request took place last
-	asking      *proc // whose takes place; nil: nobody's, or an operator's
-	places      bool  // journals may lie elsewhere than where they were written
-	record      memo[stored]
-	cluster     memo[string]
-	evidence    map[string]*clusterEvidence // by cluster
-	clusters    []string                    // in the order of their making
-	order       int64                       // of what was stored last
-	text        string                      // of the layout
-	conns       uint32                      // that were made
-	damaged     []*damage
-	openers     map[string]*slot // who has made each opening
-	counts      Counts
-	ends        Ends
-	wrong       string
-	healed      bool      // nothing goes wrong any more
-	out         io.Writer // nil: no trace
+	plan       Plan
+	scheduler  scheduler.Scheduler
+	tree       *tree.Tree
+	older      *tree.Tree // for hints and plain reads that are old
+	layout     *generator.Layout
+	guard      clockguard.Limits
+	capacity   int            // IDs in a tick
+	sleep      generator.Tick // that a request may sleep for the sake of order
+	hosts      []*host
+	slots      []*slot
+	conditions conditions
+	net        *rand.Rand // latencies, and what is lost
+	random     *rand.Rand // what else is left to chance, anew for each fault
+	operators  *rand.Rand // what operators draw
+	seen       map[int64]scheduler.Time
+	highest    generator.Tick // of all ceilings, ever
+	trust      bool           // daemons follow whatever their clocks show
+	books      map[place]*ledger
+	truth      truth
+	serving    *slot // whose request took place last
+	asking     *proc // whose takes place; nil: nobody's, or an operator's
+	record     memo[stored]
+	cluster    memo[string]
+	evidence   map[string]*clusterEvidence // by cluster
+	clusters   []string                    // in the order of their making
+	order      int64                       // of what was stored last
+	text       string                      // of the layout
+	conns      uint32                      // that were made
+	damaged    []*damage
+	counts     Counts
+	ends       Ends
+	wrong      string
+	healed     bool      // nothing goes wrong any more
+	out        io.Writer // nil: no trace
 }
 
 // Counts is what happened in a run.
@@ -74,15 +69,11 @@ type Counts struct {
 	Faults, OfClocks             int // those that took place
 	IDs, Served, Refused, Events uint64
 	Starts                       uint64
-	Inherited                    uint64        // lanes that went on after an update before anything was joined
-	Handovers                    uint64        // of worker IDs, from one daemon to another that issues
-	Continued, Released          uint64        // claims that went on from what was there; that were given back
-	Unordered                    uint64        // runs out of the ring, or wherever there was room
-	Drawn                        uint64        // runs of ticks before the request came, by a burst
-	Rolled                       uint64        // ticks that began where the one before had stopped, and not at 0
-	Copies, Parted, Apart        uint64        // daemons on a copy of a state directory; that got a worker ID; and another than their original had
-	Calmly                       uint64        // copies with nothing in their way, that got one in time
-	Parting                      time.Duration // until copies got one
+	Handovers                    uint64 // of worker IDs, from one daemon to another that issues
+	Continued, Released          uint64 // claims that went on from what was there; that were given back
+	Unordered                    uint64 // runs out of the ring, or wherever there was room
+	Drawn                        uint64 // runs of ticks before the request came, by a burst
+	Rolled                       uint64 // ticks that began where the one before had stopped, and not at 0
 	Simulated                    time.Duration
 }
 
@@ -98,7 +89,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	sim := &Simulation{
 		plan: p, tree: tree.New(p.Servers), out: out, ends: Ends{},
-		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{}, openers: map[string]*slot{},
+		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{},
 		net: rand.New(rand.NewPCG(p.Seed, 1)), random: rand.New(rand.NewPCG(p.Seed, 2)), operators: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {
@@ -159,22 +150,19 @@ func (sim *Simulation) build() {
 	sim.sleep = max(1, generator.Tick(maxSleep/sim.layout.TickLength()))
 	sim.tree.Opened, sim.tree.Unfenced = sim.open, p.Unfenced
 	sim.tree.Stored, sim.tree.Deleted = sim.stores, sim.deleted
-	sim.places = slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind >= drawn && f.Kind < Quiet })
 	sim.trust = p.Trust
 	sim.text = sim.layout.String()
 	for i, h := range p.Hosts {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{Lies: p.Lying}, acked: map[place]generator.Tick{}, handed: grant.Handed{Worker: coord.AnyWorker}}
-		s.settle()
+		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{}, acked: map[place]generator.Tick{}}
 		sim.slots = append(sim.slots, s)
 	}
 	sim.create(sim.layout.TickAt(begin.UnixNano()))
 	for _, s := range sim.slots {
 		sim.scheduler.At(scheduler.Time(sim.random.Int64N(5e8)), func() { sim.start(s) })
 	}
-	sim.copies()
 	sim.conditions.deaf, sim.conditions.mute, sim.conditions.slowed = make([]int, len(sim.hosts)), make([]int, len(sim.hosts)), make([]int, len(sim.slots))
 	sim.conditions.quiet = make([]int, len(sim.slots))
 	for _, f := range p.Faults {
@@ -234,8 +222,8 @@ func (sim *Simulation) header() {
 		return
 	}
 	p := sim.plan
-	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v, copies %+v, hosts without an identity %v\n",
-		p.Seed, len(p.Hosts), p.Hosts, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load, p.Copies, p.Nameless)
+	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v\n",
+		p.Seed, len(p.Hosts), p.Hosts, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
 	for i, f := range p.Faults {
 		fmt.Fprintf(sim.out, "fault %d: %s\n", i, f)
 	}

@@ -92,7 +92,6 @@ func TestSameSeedSameTrace(t *testing.T) {
 
 // planted are bugs that nobody promises to survive.
 var planted = map[string]func(*simulation.Plan){
-	"disks that lie":      func(p *simulation.Plan) { p.Lying = true },
 	"servers that accept": func(p *simulation.Plan) { p.Unfenced = true },
 }
 
