@@ -347,7 +347,8 @@ func TestClusterStatus(t *testing.T) {
 func TestMarksCommand(t *testing.T) {
 	out, _, err := ask{standIn: someCluster()}.run(t, "cluster", "marks")
 	checkError(t, err, "", ExitOK)
-	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n\n" +
+	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n" +
+		"worker IDs: 2 held, 0 resting, 1022 free; if all hosts lost power now, nobody would wait\n\n" +
 		"worker  ceiling                           issued    mark         held by\n" +
 		"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  1.0s behind  h1, claim-4\n" +
 		"5       2026-01-01T11:00:00.000Z  -1h0m   -         -            free\n" +

@@ -257,6 +257,7 @@ func TestMarks(t *testing.T) {
 	var out strings.Builder
 	must.Do(t, all.Table(&out))
 	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 4 records of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
+worker IDs: 2 held, 0 resting, 1021 free, 1 damaged; if all hosts lost power now, nobody would wait
 
 worker  ceiling                           issued    mark        held by
 4       2026-01-01T12:09:58.000Z  +9m58s  2.3s ago  1.0s ahead  h1, c4

@@ -13,7 +13,8 @@ import (
 // Marks is the records of all worker IDs that were ever held, at an instant.
 type Marks struct {
 	Head
-	Marks []Mark `json:"marks"` // in the order of their worker IDs
+	Supply Supply `json:"supply"`
+	Marks  []Mark `json:"marks"` // in the order of their worker IDs
 
 	cluster Cluster
 	now     time.Time
@@ -47,7 +48,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 	for _, m := range members {
 		hosts[m.Claim] = m.Host
 	}
-	all := Marks{Head: c.head(now), Marks: make([]Mark, 0, len(marks)), cluster: c, now: now}
+	all := Marks{Head: c.head(now), Supply: c.supplyOf(now, marks), Marks: make([]Mark, 0, len(marks)), cluster: c, now: now}
 	for _, m := range marks {
 		out := Mark{
 			Worker: m.Worker, Damaged: m.Damaged, CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
@@ -72,7 +73,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 
 // Table prints the records for people.
 func (m Marks) Table(out io.Writer) error {
-	if _, err := io.WriteString(out, m.cluster.heading(m.now, count(len(m.Marks), "record"))); err != nil {
+	if _, err := io.WriteString(out, m.cluster.heading(m.now, count(len(m.Marks), "record"))+"worker IDs: "+m.Supply.String()+"\n"); err != nil {
 		return err
 	}
 	if len(m.Marks) == 0 {
