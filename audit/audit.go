@@ -25,8 +25,11 @@ type Cluster struct {
 	Layout  *generator.Layout
 	Hosts   []Host
 	History []history.Version
-	// Floor is the tick that the cluster was made with: each opening is granted what is above it.
+	// Floor is the tick that the cluster was made with: each opening is granted what is above it. Of
+	// trees that were wiped it is that of the first.
 	Floor generator.Tick
+	// Raises are all raises of that floor, in the order in which they were made.
+	Raises []Raise
 	// Past is the histories of trees that were wiped while the cluster ran, oldest first. What was
 	// acknowledged in one of them counts in it alone.
 	Past [][]history.Version
@@ -44,6 +47,16 @@ type Cluster struct {
 	Cleared []Clearing
 
 	asIs bool // times are told as they are in the evidence
+}
+
+// Raise says that an operator has raised the cluster's floor. Who opens a record from then on begins
+// above it. Who learns of it issues nothing above it from what was opened before: its lanes are cut.
+type Raise struct {
+	Tree  int           // in which it was made: an index of Past, or their number for the one of History
+	Last  int           // the last tree that has it: those from Tree on were put back from copies that had it
+	Order int64         // it was made after the version of that order, and before the next
+	At    evidence.Mono // it was made by then
+	Floor generator.Tick
 }
 
 // Host is one host's evidence.
@@ -115,7 +128,12 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 	if err := present(sites); err != nil {
 		return Verdict{}, err
 	}
-	known, err := readHistory(append(append([][]history.Version{}, c.Past...), c.History))
+	for _, r := range c.Raises {
+		if r.Tree < 0 || r.Last < r.Tree || r.Last > len(c.Past) {
+			return Verdict{}, fmt.Errorf("audit: a raise is of the trees %d to %d, and there are %d", r.Tree, r.Last, len(c.Past)+1)
+		}
+	}
+	known, err := readHistory(append(append([][]history.Version{}, c.Past...), c.History), c.Floor, c.Raises)
 	if err != nil {
 		return Verdict{}, err
 	}

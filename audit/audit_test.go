@@ -31,7 +31,7 @@ func TestSoundClusters(t *testing.T) {
 	var seen seen
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFakeCluster(layoutOf(t, rapid.SampledFrom(layouts).Draw(t, "layout")), 3, chance(rapid.Uint64().Draw(t, "seed")))
-		w.linear = true
+		w.linear, w.raised = true, rapid.Bool().Draw(t, "raised")
 		for _, h := range w.hosts {
 			h.start(true)
 			h.ask(5, true)
@@ -55,11 +55,14 @@ func TestSoundClusters(t *testing.T) {
 		if v.Received != w.got || v.Lost != w.lost || v.Issued != w.got+w.lost {
 			t.Fatalf("counted %+v, want %d received and %d lost", v.Counts, w.got, w.lost)
 		}
+		if len(w.raises) > 0 {
+			seen.raises++
+		}
 		calls := uint64(0)
 		for _, h := range w.hosts {
 			calls += h.calls
 		}
-		if got := v.Calls; uint64(got.Done+got.Lost+got.Unknown) != calls {
+		if got := v.Calls; len(w.raises) == 0 && uint64(got.Done+got.Lost+got.Unknown) != calls {
 			t.Fatalf("counted %+v, want %d calls", got, calls)
 		}
 		var sum Counts
@@ -76,7 +79,7 @@ func TestSoundClusters(t *testing.T) {
 			t.Fatalf("the hosts add up to %+v, the cluster to %+v, of %d requests", sum, v.Counts, requests)
 		}
 	})
-	if seen.continued == 0 || seen.cold == 0 || seen.down == 0 || seen.late == 0 || seen.taken == 0 {
+	if seen.continued == 0 || seen.down == 0 || seen.late == 0 || seen.taken == 0 || seen.raises == 0 || seen.cut == 0 {
 		t.Errorf("the clusters were too quiet to show anything: %+v", seen)
 	}
 }
@@ -84,32 +87,31 @@ func TestSoundClusters(t *testing.T) {
 // seen counts what befell clusters.
 type seen struct {
 	continued int // claims
-	cold      int // IDs issued without a claim
 	down      int // IDs below one before them from the same worker ID
 	late      int // recorded when their lane had been given back
 	taken     int // worker IDs that another host took over
+	raises    int // clusters with some
+	cut       int // calls that were refused because of one
 }
 
 func (s *seen) look(w *fakeCluster) {
 	held := map[int]string{}
 	for _, h := range w.hosts {
 		for _, l := range h.starts {
-			claimed, high, closed := false, map[int]key{}, map[int]bool{}
+			high, closed := map[int]key{}, map[int]bool{}
 			for _, e := range l {
 				switch e.Kind {
 				case evidence.Claimed:
-					claimed = true
 					if e.Continues {
 						s.continued++
 					}
 				case evidence.Releasing:
 					closed[e.Worker] = true
+				case evidence.Failed:
+					s.cut++
 				case evidence.Issued:
 					k := w.keyOf(e.Run.First)
 					worker := w.workerOf(k)
-					if !claimed {
-						s.cold++
-					}
 					if k < high[worker] {
 						s.down++
 					}

@@ -24,9 +24,9 @@ type Clearing struct {
 }
 
 // linearizable is whether the calls can be judged. They cannot where the coordinator lost what it had
-// stored, or where an operator raised all marks: no daemon records that.
+// stored, or where an operator raised the cluster's floor: when that took place nobody records.
 func (c Cluster) linearizable() bool {
-	if !c.Linear || len(c.Past) > 0 {
+	if !c.Linear || len(c.Past) > 0 || len(c.Raises) > 0 {
 		return false
 	}
 	return !slices.ContainsFunc(c.History, func(v history.Version) bool { return coord.ClusterEpochOf(v.Holder) != "" })

@@ -27,6 +27,8 @@ type fakeCluster struct {
 	got     uint64
 	linear  bool // the calls are judged
 	made    generator.Tick
+	raises  []Raise
+	raised  bool // operators raise the floor
 	cleared []Clearing
 }
 
@@ -50,7 +52,7 @@ type computer struct {
 	last    [2]key           // the last ID that each connection got
 	number  uint32           // of the first connection of this start
 	up      bool
-	cur     grantOf // also what a start finds of the one before
+	cur     grantOf
 }
 
 // grantOf is what a daemon has.
@@ -61,6 +63,7 @@ type grantOf struct {
 	granted generator.Tick
 	high    generator.Tick
 	slots   map[generator.Tick]int64 // nil: no lane
+	raises  int                      // how many there had been when the record was opened
 }
 
 const (
@@ -100,6 +103,23 @@ func (w *fakeCluster) store(worker int) {
 	w.stored = append(w.stored, history.Version{Order: int64(10 * (len(w.stored) + 1)), Worker: worker, Ceiling: r.ceiling, Issued: r.issued, Holder: r.holder})
 }
 
+// raise raises the cluster's floor.
+func (w *fakeCluster) raise(to generator.Tick) {
+	if n := len(w.raises); n > 0 {
+		to = max(to, w.raises[n-1].Floor)
+	}
+	w.raises = append(w.raises, Raise{Tree: len(w.past), Last: len(w.past), Order: int64(10 * len(w.stored)), At: w.now, Floor: to})
+	w.advance(time.Microsecond)
+}
+
+// refused has a call on what was opened before a raise fail, which cuts the lane.
+func (h *computer) refused(call uint64, g *grantOf) {
+	h.w.advance(time.Millisecond)
+	h.log(evidence.Event{Kind: evidence.Failed, Call: call, Worker: g.worker, Opening: g.opening, Ending: evidence.Denied})
+	g.granted = min(g.granted, h.w.raises[len(h.w.raises)-1].Floor)
+	delete(h.w.claims, g.worker)
+}
+
 // call logs that a call on the coordinator begins, and returns its number.
 func (h *computer) call(e evidence.Event) uint64 {
 	h.calls++
@@ -116,9 +136,9 @@ func (h *computer) step(offset time.Duration) {
 	h.steps = append(h.steps, Step{At: h.w.now, Offset: int64(offset)})
 }
 
-// start starts the daemon. It knows of the one before which record that had opened last, and how far
-// it has issued. Without the coordinator it goes on from what an update has handed over.
-func (h *computer) start(coordinator bool) {
+// start starts the daemon, which goes on from nothing. Where the coordinator cannot be reached it
+// claims later.
+func (h *computer) start(reachable bool) {
 	if h.up {
 		return
 	}
@@ -128,16 +148,12 @@ func (h *computer) start(coordinator bool) {
 	h.last = [2]key{}
 	h.offset, h.due = h.next, 0 // the file is read at once
 	h.log(evidence.Event{Kind: evidence.Began, Host: h.name, Incarnation: fmt.Sprintf("%s-%d", h.name, len(h.starts)), Layout: h.w.layout.String() + ";datacenter=0"})
-	before, held := h.cur, h.w.claims[h.cur.worker] == h
-	h.cur.slots = nil
 	if h.cur.opening != "" && h.w.claims[h.cur.worker] == h {
-		delete(h.w.claims, h.cur.worker)
+		delete(h.w.claims, h.cur.worker) // the node of the one before, which it knows
 	}
-	if coordinator {
+	h.cur = grantOf{}
+	if reachable {
 		h.claim()
-	} else if held && before.slots != nil && before.granted > h.tick() {
-		h.cur = before
-		h.lane(before.high)
 	}
 }
 
@@ -164,12 +180,15 @@ func (h *computer) open(worker int) {
 		r = &entryOf{}
 		h.w.records[worker] = r
 	}
-	continues := h.cur.opening != "" && r.holder == h.cur.opening && h.cur.worker == worker
+	continues := h.cur.opening != "" && r.holder == h.cur.opening && h.cur.worker == worker && h.cur.raises == len(h.w.raises)
 	call := h.call(evidence.Event{Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues})
 	h.w.drawn++
 	opening := fmt.Sprintf("opening%d", h.w.drawn)
 	floor := r.ceiling
-	r.holder = opening
+	if n := len(h.w.raises); n > 0 {
+		floor = max(floor, h.w.raises[n-1].Floor)
+	}
+	r.holder, r.ceiling = opening, floor
 	if !continues {
 		r.issued = min(r.issued, floor)
 	}
@@ -180,11 +199,8 @@ func (h *computer) open(worker int) {
 	if continues {
 		h.cur.opening = opening
 		h.cur.granted = min(h.cur.granted, floor)
-		if h.cur.slots == nil {
-			h.lane(h.cur.high)
-		}
 	} else {
-		h.cur = grantOf{worker: worker, opening: opening}
+		h.cur = grantOf{worker: worker, opening: opening, raises: len(h.w.raises)}
 		h.lane(floor)
 	}
 	if len(h.starts) > 1 && h.w.pick(20) == 0 {
@@ -200,6 +216,10 @@ func (h *computer) extend() {
 	}
 	ceiling := h.tick() + windowTicks
 	call := h.call(evidence.Event{Kind: evidence.Extending, Worker: h.cur.worker, Opening: h.cur.opening, Ceiling: ceiling, Issued: h.cur.high})
+	if h.cur.raises != len(h.w.raises) {
+		h.refused(call, &h.cur)
+		return
+	}
 	r.ceiling = max(r.ceiling, ceiling)
 	r.issued = max(r.issued, h.cur.high)
 	h.w.store(h.cur.worker)
@@ -220,6 +240,10 @@ func (h *computer) release(g grantOf, answered bool) {
 	call := h.call(evidence.Event{Kind: evidence.Releasing, Worker: g.worker, Opening: g.opening, Last: g.high})
 	h.recordLate(g.worker)
 	if !answered {
+		return
+	}
+	if g.raises != len(h.w.raises) {
+		h.refused(call, &g)
 		return
 	}
 	r.ceiling, r.issued = g.high, g.high

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/generator"
 )
 
 // anyLead is more than any test's IDs are ahead of the true time.
@@ -14,7 +15,7 @@ const anyLead = 100 * 365 * 24 * time.Hour
 
 // evidence returns the cluster's evidence. It can be changed, and read any number of times.
 func (w *fakeCluster) evidence() (Cluster, []site) {
-	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Floor: w.made, Past: w.past, Lead: cmp.Or(w.lead, anyLead), Wall: w.wall, Linear: w.linear, Cleared: w.cleared}
+	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Floor: w.made, Raises: w.raises, Past: w.past, Lead: cmp.Or(w.lead, anyLead), Wall: w.wall, Linear: w.linear, Cleared: w.cleared}
 	var sites []site
 	for _, h := range w.hosts {
 		s := site{name: h.name, steps: h.steps}
@@ -38,8 +39,12 @@ func streamOf[T any](all *[]T) stream[T] {
 	}
 }
 
-// live does one thing at random.
+// live does one thing at random. In some clusters an operator raises the floor: to what was granted, or
+// to more or less.
 func (w *fakeCluster) live() {
+	if w.raised && w.pick(50) == 0 {
+		w.raise(w.hosts[0].tick() + generator.Tick(w.pick(2*windowTicks)))
+	}
 	h := w.hosts[w.pick(len(w.hosts))]
 	switch w.pick(40) {
 	case 0:

@@ -27,21 +27,21 @@ type holder struct {
 // held is what was issued under one opening.
 type held struct {
 	opening string
-	known   *opening // nil: the coordinator does not know it
-	next    *held    // the one that continued it
-	start   *start   // that issued that
-	high    key      // of the highest tick
+	known   *opening       // nil: the coordinator does not know it
+	floor   generator.Tick // of the grants that it has, those that it continues included; none: not known
+	last    generator.Tick // when it was given back; none: it was not
+	next    *held          // the one that continued it
+	start   *start         // that issued that
+	high    key            // of the highest tick
 	issued  bool
 }
 
-// lane is what a host has of one worker ID, over all starts.
+// lane is what one start has of one worker ID. A start goes on from nothing that one before it had.
 type lane struct {
 	worker int
-	start  *start // that the next three are of
 	holder *holder
-	floor  generator.Tick // none: where this start's lane began above is not recorded
-	before *former        // the lane that was closed for this one, in the same start
-	grant                 // of the last claim, or of the ones that it continues
+	before *former // the lane that was closed for this one, in the same start
+	grant          // of the last claim, or of the ones that it continues
 }
 
 // grant is what may be issued from.
@@ -65,15 +65,17 @@ type grants struct {
 	past    past
 	holders map[int][]*holder // by worker ID
 	held    []*held
-	lanes   map[int]*lane // of the host that is judged, by worker ID
-	start   *start
-	clock   *clock // the host's
+	under   map[string]*held // by opening: the last claim of it
+	start   *start           // that is judged
+	lanes   map[int]*lane    // of the start, by worker ID
+	told    *told            // the start
+	clock   *clock           // the host's
 }
 
 // grants returns the clocks of the hosts as well: when a step of one took effect, and until when it
 // mattered, can be told from what was issued.
 func (j *court) grants(p past) ([]*clock, error) {
-	g := &grants{court: j, past: p, holders: map[int][]*holder{}}
+	g := &grants{court: j, past: p, holders: map[int][]*holder{}, under: map[string]*held{}}
 	for _, v := range p.stray {
 		j.verdict.against(Granted, Unfenced, 1, func() string {
 			return fmt.Sprintf("at %d the coordinator stored ceiling %d of worker ID %d for opening %s, after another had taken the record over", v.Order, v.Ceiling, v.Worker, v.Holder)
@@ -84,15 +86,15 @@ func (j *court) grants(p past) ([]*clock, error) {
 		l := &j.starts[i]
 		if clocks[l.host] == nil {
 			clocks[l.host] = newClock(j.sites[l.host].steps)
-			g.lanes = map[int]*lane{}
 		}
-		g.start, g.clock = l, clocks[l.host]
+		g.start, g.lanes, g.told, g.clock = l, map[int]*lane{}, newTold(p), clocks[l.host]
 		if err := g.judge(l); err != nil {
 			return nil, fmt.Errorf("audit: %w", err)
 		}
 		j.verdict.Hosts[l.host].Starts++
 	}
 	g.judgeRecords()
+	g.judgeLowered()
 	g.judgeHolders()
 	return clocks, nil
 }
@@ -107,6 +109,7 @@ func (g *grants) judge(l *start) error {
 		if e.Kind > evidence.Issued && (e.Worker < 0 || e.Worker >= g.workers) {
 			return fmt.Errorf("%s: the layout has no worker ID %d", l.log.name, e.Worker)
 		}
+		g.told.hears(e)
 		switch e.Kind {
 		case evidence.Began:
 			begun = true
@@ -117,6 +120,9 @@ func (g *grants) judge(l *start) error {
 		case evidence.Extended:
 			g.extended(e)
 		case evidence.Releasing:
+			if h := g.under[e.Opening]; h != nil && (h.last == none || e.Last < h.last) {
+				h.last = e.Last
+			}
 			if l := g.lane(e.Worker); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
@@ -128,16 +134,12 @@ func (g *grants) judge(l *start) error {
 	})
 }
 
-// lane returns the host's lane of a worker ID, in this start.
+// lane returns the start's lane of a worker ID.
 func (g *grants) lane(worker int) *lane {
 	l := g.lanes[worker]
 	if l == nil {
 		l = &lane{worker: worker, grant: grant{ceiling: none}}
 		g.lanes[worker] = l
-	}
-	if l.start != g.start {
-		// What was acknowledged may be handed over by an update; the lane is another.
-		l.start, l.holder, l.floor, l.before = g.start, nil, none, nil
 	}
 	return l
 }
@@ -176,7 +178,7 @@ func (g *grants) run(e evidence.Event) error {
 
 func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	tick := g.tickOf(r.from)
-	if b := l.before; b != nil && tick <= l.floor && tick <= b.ceiling && at < b.until {
+	if b := l.before; b != nil && tick <= l.under.floor && tick <= b.ceiling && at < b.until {
 		b.holder.note(g, r.from)
 		g.recordedLate(b, l, r.from)
 		return
@@ -186,9 +188,15 @@ func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s; acknowledged was %s", g.describe(r.from), r.n, g.startName(g.start), g.when(at), l.granted())
 		})
 	}
-	if tick <= l.floor {
+	if l.under != nil && tick <= l.under.floor {
 		g.verdict.against(Disjoint, BelowFloor, uint64(r.n), func() string {
-			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.startName(g.start), g.when(at), l.under.opening, l.floor)
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s, whose floor is %d", g.describe(r.from), r.n, g.startName(g.start), g.when(at), l.under.opening, l.under.floor)
+		})
+	}
+	if floor, cut := g.told.cuts(l.under, at); cut && tick > floor {
+		g.verdict.against(Granted, Uncut, uint64(r.n), func() string {
+			return fmt.Sprintf("%s, %d in a row, was issued by %s at %s under opening %s; it knew that the cluster's floor had been raised to %d since", g.describe(r.from), r.n,
+				g.startName(g.start), g.when(at), l.under.opening, floor)
 		})
 	}
 	l.under.note(g, r.from)
@@ -237,24 +245,28 @@ func (g *grants) claimed(e evidence.Event) {
 		})
 	} else if e.Floor < known.found {
 		g.verdict.against(Disjoint, LowFloor, 1, func() string {
-			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; the record's ceiling was %d", g.startName(g.start), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
+			return fmt.Sprintf("%s was given worker ID %d at %s with opening %s and floor %d; all up to %d may be another's", g.startName(g.start), e.Worker, g.when(e.At), e.Opening, e.Floor, known.found)
 		})
 	}
-	now := &held{opening: e.Opening, known: known, start: g.start}
-	g.held = append(g.held, now)
 	floor := e.Floor
 	if known != nil {
 		floor = max(floor, known.found)
 	}
+	now := &held{opening: e.Opening, known: known, floor: floor, last: none, start: g.start}
+	g.held = append(g.held, now)
+	g.under[e.Opening] = now
 	if e.Continues {
 		mine := ""
+		now.floor = none
 		if l.under != nil {
-			mine = l.under.opening
+			mine, now.floor = l.under.opening, l.under.floor
 			l.under.next = now
 		}
-		if known != nil && (mine == "" || known.before != mine) {
+		before := g.past.openings[mine]
+		if known != nil && (mine == "" || known.before != mine || before != nil && g.past.over(before, known)) {
 			g.verdict.against(Granted, Continued, 1, func() string {
-				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q", g.startName(g.start), g.when(e.At), e.Opening, e.Worker, mine, known.before)
+				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q, or the cluster's floor was raised in between",
+					g.startName(g.start), g.when(e.At), e.Opening, e.Worker, mine, known.before)
 			})
 		}
 		l.under, l.closed = now, false
@@ -264,7 +276,7 @@ func (g *grants) claimed(e evidence.Event) {
 	if l.holder != nil {
 		l.before = &former{holder: l.holder, grant: l.grant, at: e.At, until: e.At + slow}
 	}
-	l.grant, l.holder, l.floor = grant{under: now, ceiling: none}, nil, floor
+	l.grant, l.holder = grant{under: now, ceiling: none}, nil
 }
 
 // extended raises what is acknowledged, if the history says that it was stored.
@@ -311,6 +323,24 @@ func (g *grants) judgeRecords() {
 			})
 			break
 		}
+	}
+}
+
+// judgeLowered looks whether each ceiling that fell was given back by its holder: by one that had
+// closed its lane, and down to what it found or to its last tick, whichever is higher.
+func (g *grants) judgeLowered() {
+	for _, v := range g.past.lowered {
+		least := "nobody has given it back"
+		if h := g.under[v.Holder]; !v.opens && h != nil && h.last != none {
+			to := max(h.floor, h.last)
+			if v.Ceiling >= to {
+				continue
+			}
+			least = fmt.Sprintf("it was given back down to %d", to)
+		}
+		g.verdict.against(Granted, Lowered, 1, func() string {
+			return fmt.Sprintf("at %d the coordinator stored ceiling %d of worker ID %d under opening %s, where it had been %d: %s", v.Order, v.Ceiling, v.Worker, v.Holder, v.from, least)
+		})
 	}
 }
 

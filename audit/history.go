@@ -15,7 +15,9 @@ const none = generator.Tick(-1)
 // opening is what the coordinator's history says of one opening.
 type opening struct {
 	worker   int
-	found    generator.Tick // how far all was granted before it, where it opened the record; none if there was no record
+	tree     int            // that it was stored in first
+	order    int64          // and there
+	found    generator.Tick // how far all was granted before it, where it opened the record, and at least the cluster's floor then
 	before   string         // the holder before it, empty if there was none
 	highest  generator.Tick // the highest ceiling that was stored under it
 	left     generator.Tick // the ceiling that the next opening found, or that is there now; the highest of all trees
@@ -41,17 +43,36 @@ func (o *opening) acknowledged(ceiling generator.Tick) bool {
 	return false
 }
 
+// precedes reports whether the opening was stored before a raise was made.
+func (o *opening) precedes(r Raise) bool {
+	return o.tree < r.Tree || o.tree == r.Tree && o.order <= r.Order
+}
+
+// has reports whether a tree has the raise.
+func (r Raise) has(tree int) bool { return r.Tree <= tree && tree <= r.Last }
+
 // past is the coordinator's history.
 type past struct {
+	trees    int
+	floor    generator.Tick // that the cluster was made with
+	raises   []Raise
 	openings map[string]*opening // by ID; they are random and are not repeated
 	entered  map[history.Version]bool
 	stray    []history.Version // of a holder that another had replaced before
+	lowered  []lowering
+}
+
+// lowering is a version whose ceiling is below that of the one before it.
+type lowering struct {
+	history.Version
+	from  generator.Tick
+	opens bool // it is of another opening than the one before
 }
 
 // readHistory goes through the histories of all trees, each by itself.
-func readHistory(trees [][]history.Version) (past, error) {
-	p := past{openings: map[string]*opening{}, entered: map[history.Version]bool{}}
-	for _, tree := range trees {
+func readHistory(trees [][]history.Version, floor generator.Tick, raises []Raise) (past, error) {
+	p := past{trees: len(trees), floor: floor, raises: raises, openings: map[string]*opening{}, entered: map[history.Version]bool{}}
+	for n, tree := range trees {
 		// A tree that was put back from a copy has records that are too low; how far all may go on
 		// from there is judged of what they issue.
 		for _, o := range p.openings {
@@ -72,7 +93,7 @@ func readHistory(trees [][]history.Version) (past, error) {
 				return past{}, fmt.Errorf("audit: the coordinator's history has a version of worker ID %d at %d without a holder", v.Worker, v.Order)
 			}
 			if !p.entered[v] { // a tree that was put back from a copy begins as the one before did
-				p.enter(last, v)
+				p.enter(n, last, v)
 				p.entered[v] = true
 			}
 			last = v
@@ -81,8 +102,25 @@ func readHistory(trees [][]history.Version) (past, error) {
 	return p, nil
 }
 
-// enter notes a version and the one before it.
-func (p *past) enter(last, v history.Version) {
+// floorAt is the cluster's floor when a version of a tree was stored.
+func (p *past) floorAt(tree int, order int64) generator.Tick {
+	floor := p.floor
+	for _, r := range p.raises {
+		if r.has(tree) && r.Order < order {
+			floor = max(floor, r.Floor)
+		}
+	}
+	return floor
+}
+
+// over reports whether the floor was raised between an opening and one before it, as far as their
+// tree tells.
+func (p *past) over(before, o *opening) bool {
+	return slices.ContainsFunc(p.raises, func(r Raise) bool { return r.has(o.tree) && !o.precedes(r) && before.precedes(r) })
+}
+
+// enter notes a version of a tree and the one before it.
+func (p *past) enter(tree int, last, v history.Version) {
 	if !last.Gone && (v.Gone || v.Holder != last.Holder) {
 		p.openings[last.Holder].replaced = true
 	}
@@ -91,9 +129,9 @@ func (p *past) enter(last, v history.Version) {
 	}
 	o := p.openings[v.Holder]
 	if o == nil {
-		o = &opening{worker: v.Worker, found: none, highest: none, earlier: none}
+		o = &opening{worker: v.Worker, tree: tree, order: v.Order, found: p.floorAt(tree, v.Order), highest: none, earlier: none}
 		if !last.Gone {
-			o.found, o.before = last.Ceiling, last.Holder
+			o.found, o.before = max(o.found, last.Ceiling), last.Holder
 		}
 		p.openings[v.Holder] = o
 	} else if !o.replaced && o.worker == v.Worker {
@@ -103,6 +141,9 @@ func (p *past) enter(last, v history.Version) {
 		// It must not have been stored: whoever replaced the holder was not told of it.
 		p.stray = append(p.stray, v)
 		return
+	}
+	if v.Ceiling < last.Ceiling { // of a record that was gone it is 0
+		p.lowered = append(p.lowered, lowering{v, last.Ceiling, v.Holder != last.Holder})
 	}
 	o.highest = max(o.highest, v.Ceiling)
 	o.left = max(v.Ceiling, o.earlier)

@@ -29,7 +29,7 @@ type claim struct {
 
 // recordedLate notes an ID that counts for the lane before.
 func (g *grants) recordedLate(b *former, now *lane, k key) {
-	g.excuses[excused{g.start.host, g.group(k)}] = claim{b.at, g.start, now.floor}
+	g.excuses[excused{g.start.host, g.group(k)}] = claim{b.at, g.start, now.under.floor}
 }
 
 // excuse judges IDs that a client of a host received.

@@ -14,7 +14,7 @@ import (
 //
 //   - host-1 has worker ID 0, gives it back, and in its second start has worker ID 3;
 //   - host-2 has worker ID 1, loses its disk, and in its second start has worker ID 0 for 6 s;
-//   - host-3 has worker ID 2, is killed, and goes on with it in its second start.
+//   - host-3 has worker ID 2, loses its claim, and goes on with it under another.
 type stage struct {
 	*fakeCluster
 	t    *testing.T
@@ -43,8 +43,8 @@ func newStage(t *testing.T) *stage {
 	w.advance(10 * time.Millisecond)
 	w.hosts[1].start(true)
 	w.hosts[0].start(true)
-	w.hosts[2].crash()
-	w.hosts[2].start(true)
+	w.expire(2)
+	w.hosts[2].claimAgain()
 	for range 60 {
 		asks(2, 50*time.Millisecond)
 		for _, h := range w.hosts {
@@ -130,7 +130,18 @@ func (s *stage) event(host, start int, kind evidence.Kind) *evidence.Event {
 	return &l[slices.IndexFunc(l, func(e evidence.Event) bool { return e.Kind == kind })]
 }
 
-// reply is one that a client got IDs with, of a host's second start.
+// second is the second of a kind, in one start of a host, and where it is.
+func (s *stage) second(host, start int, kind evidence.Kind) (*evidence.Event, int) {
+	l := s.hosts[host].starts[start]
+	for i, found := 0, false; ; i++ {
+		if l[i].Kind == kind && found {
+			return &l[i], i
+		}
+		found = found || l[i].Kind == kind
+	}
+}
+
+// reply is one that a client got IDs with, of a host's last start.
 func (s *stage) reply(host int) *evidence.Reply {
 	all := s.hosts[host].replies
 	return &all[len(all)-2]

@@ -37,9 +37,11 @@ const (
 	Continued      = "continued what was not its own"                // openings
 	Unfenced       = "a record written by one who had been replaced" // versions of records
 	LeftBelow      = "a record left below what was issued"           // openings
+	Lowered        = "a ceiling that fell, and was not given back"   // versions of records
+	Uncut          = "above a floor that its daemon knew of"         // issued IDs, of openings before the raise
 	Overlap        = "two holders in one range of ticks"             // holders whose ticks begin within those of another
 	BelowFloor     = "at or below the floor"                         // issued IDs
-	LowFloor       = "a floor below the ceiling that was there"      // openings
+	LowFloor       = "a floor below what was granted before"         // openings, or below the cluster's floor
 	Descent        = "went down"                                     // rows of IDs that begin below one before them on the connection
 	Behind         = "behind an ID that another host gave before"    // requests
 	Ahead          = "ahead of the true time"                        // issued IDs
