@@ -4,41 +4,33 @@ package drills
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/fault"
 )
 
 func init() {
-	// The default time between two publishes: the record's mark is then older than what a disk may
-	// lose, so that a journal which lost something is not refused for it. What was not fsynced and
-	// is younger than 2 s is lost at each kill.
-	const published = 10 * time.Second
-	volatile := map[string]string{fault.Disk: "volatile/2s"}
 	register(
 		Drill{
 			Name: "kill-behind-5s",
 			What: "a daemon is killed and started again with its clock 5 s behind, and another with its clock 1 s behind: " +
-				"each serves at once from another worker ID, or within a second of its journal's mark",
+				"each serves at once from another worker ID, or within a second of what its own was granted",
 			On:      onAll,
-			Options: Options{Publish: published, Window: time.Minute, Env: volatile},
+			Options: Options{Window: time.Minute},
 			Script:  killBehind5s,
 			Judge:   judgeKills,
 		},
 		Drill{
 			Name: "kill-behind-1h",
-			What: "a daemon is killed and started again with its clock 1 h behind, and twice more: it serves within a second, from another worker ID, from its own opened anew, or after its journal's mark",
+			What: "a daemon is killed and started again with its clock 1 h behind, and twice more: each time it serves at once from another worker ID, or within a second of what its own was granted",
 			On:   onAll,
 			// A long run takes many ticks before its reply is sent: a kill meets IDs that are
 			// issued and get lost.
-			Options: Options{Publish: published, Window: time.Minute, Env: volatile, Client: []string{"--run-ids=60000", "--runs=40ms"}},
+			Options: Options{Window: time.Minute, Client: []string{"--run-ids=60000", "--runs=40ms"}},
 			Script:  killBehind1h,
 			Judge:   judgeKills,
 		},
@@ -59,8 +51,7 @@ func init() {
 }
 
 // restartAim is how soon a daemon serves that has nothing to wait for, counted from the start of
-// its container, and restartAfter the same from its journal's mark where it has to wait for that.
-// The mark is at most a journal step ahead.
+// its container, and restartAfter the same from the end of a grant where it has to wait for that.
 const (
 	restartAfter = time.Second
 	restartAim   = 2 * restartAfter
@@ -71,50 +62,48 @@ type restart struct {
 	host    *Host
 	what    string
 	started evidence.Mono
-	journal bool          // there was one
-	marked  evidence.Mono // when the host's clock passed its mark
 	worker  int           // before
+	rested  evidence.Mono // when the host's clock passed what that was granted
 	first   evidence.Reply
 }
 
 var kills notes[[]restart]
 
-// killed kills the host's daemon, sets its clock back by behind, and starts it again. It waits for
-// the first ID.
-func killed(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) {
+// killed kills the daemon, and returns the worker ID that it had and how far that was granted.
+func (h *Host) killed(ctx context.Context, r *Run) (worker int, ceiling generator.Tick) {
+	had := mustGet(holds(ctx, h))
+	must(h.Kill(ctx))
+	var last history.Version
+	for _, v := range mustGet(r.History(ctx)) {
+		if v.Worker == had.worker {
+			last = v
+		}
+	}
+	if last.Holder != had.opening {
+		fail("the drill is void: worker ID %d of %s is not its own any more: %+v", had.worker, h.Name, last)
+	}
+	return had.worker, last.Ceiling
+}
+
+// killedBehind kills the host's daemon, sets its clock back by behind, and starts it again. It waits
+// for the first ID.
+func killedBehind(ctx context.Context, r *Run, h *Host, behind time.Duration, what string) {
 	seen := kills.of(r)
 	now := restart{host: h, what: what}
 	must(h.AwaitIDs(ctx, 1000))
-	must(h.Kill(ctx))
-	entry, err := lastEntry(ctx, h)
-	if err != nil && !errors.Is(err, journal.ErrNone) { // what that leads to is for the judge
-		must(err)
-	}
-	now.worker, now.journal = entry.Worker, err == nil
+	worker, ceiling := h.killed(ctx, r)
+	now.worker = worker
 	if behind != 0 {
 		must(h.SetClock(ctx, h.Offset()-behind))
 	}
 	must(h.Start(ctx))
 	now.started = evidence.Now()
-	now.marked = instantOf(r.Layout, h, entry.Mark+1)
-	r.Step("%s was killed and started again, its clock %v off; its journal's mark is %v away", h.Name, h.Offset(),
-		time.Duration(now.marked-now.started).Round(time.Millisecond))
+	now.rested = instantOf(r.Layout, h, ceiling+1)
+	r.Step("%s was killed and started again, its clock %v off; the end of what worker ID %d was granted is %v away", h.Name, h.Offset(), worker,
+		time.Duration(now.rested-now.started).Round(time.Millisecond))
 	now.first = mustGet(h.AwaitAnswer(ctx))
 	*seen = append(*seen, now)
-	r.Step("it serves, %v after the start and %v after the mark", time.Duration(now.first.Answered-now.started).Round(time.Millisecond),
-		time.Duration(now.first.Answered-now.marked).Round(time.Millisecond))
-}
-
-// lastEntry is the journal's entry for the worker ID that the host had last.
-func lastEntry(ctx context.Context, h *Host) (journal.Entry, error) {
-	contents, err := h.Journal(ctx)
-	if err != nil {
-		return journal.Entry{}, err
-	}
-	if len(contents.Entries) == 0 {
-		return journal.Entry{}, fmt.Errorf("the journal of %s names no worker ID", h.Name)
-	}
-	return contents.Entries[len(contents.Entries)-1], nil
+	r.Step("it serves, %v after the start", time.Duration(now.first.Answered-now.started).Round(time.Millisecond))
 }
 
 // instantOf is when the host's clock, set off as it is, gets to a tick.
@@ -124,18 +113,8 @@ func instantOf(layout *generator.Layout, h *Host, t generator.Tick) evidence.Mon
 }
 
 func killBehind5s(ctx context.Context, r *Run) {
-	killed(ctx, r, r.Hosts[0], 5*time.Second, "5s behind")
-	near := r.Hosts[1]
-	// With a journal that is not fsynced an old one has to be there, or it would only start without
-	// any.
-	must(lookUntil(ctx, r, "a journal with a past", func() error {
-		info, err := near.Info(ctx)
-		if seconds, bad := strconv.Atoi(info["uptime_in_seconds"]); err == nil && (bad != nil || seconds < 3) {
-			err = fmt.Errorf("the daemon of %s has run for %q s", near.Name, info["uptime_in_seconds"])
-		}
-		return err
-	}))
-	killed(ctx, r, near, time.Second, "1s behind")
+	killedBehind(ctx, r, r.Hosts[0], 5*time.Second, "5s behind")
+	killedBehind(ctx, r, r.Hosts[1], time.Second, "1s behind")
 	must(all(ctx, r.Hosts, 1000))
 }
 
@@ -146,27 +125,22 @@ func killBehind1h(ctx context.Context, r *Run) {
 		if i > 0 {
 			what = fmt.Sprintf("the same, kill %d", i+1)
 		}
-		killed(ctx, r, h, behind, what)
+		killedBehind(ctx, r, h, behind, what)
 	}
 	must(all(ctx, r.Hosts, 1000))
 }
 
 func judgeKills(res *Result) {
 	for _, now := range *kills.of(res.Run) {
-		if !now.journal {
-			res.Fail("%s, %s: there was no journal on the disk, and IDs had been issued", now.host.Name, now.what)
-			continue
-		}
-		// Before the mark it can only serve from another worker ID, or from its own, opened anew where
-		// the clock is, and it does so at once. Waiting is right up to the mark.
-		has := res.Workers(now.host.Index, now.started, now.first.Answered+1)
 		took := time.Duration(now.first.Answered - now.started)
-		if slices.Contains(has, now.worker) && now.first.Answered >= now.marked {
-			took = time.Duration(now.first.Answered - max(now.marked, now.started))
-			within(res, now.what+": serving after the mark", took, restartAfter, busy)
-			continue
+		switch has := res.Workers(now.host.Index, now.started, now.first.Answered+1); {
+		case !slices.Contains(has, now.worker):
+			within(res, now.what+": serving from another worker ID after the start", took, restartAim, busy)
+		case now.first.Answered < now.rested:
+			res.Fail("%s: it serves from worker ID %d again, %v before its clock has passed what that was granted", now.what, now.worker, time.Duration(now.rested-now.first.Answered))
+		default:
+			within(res, now.what+": serving after the end of the old grant", min(took, time.Duration(now.first.Answered-now.rested)), restartAfter, busy)
 		}
-		within(res, now.what+": serving from another worker ID after the start", took, restartAim, busy)
 	}
 	res.Figure("IDs in replies that got lost", fmt.Sprint(res.Verdict.Lost), "", true)
 	for i, h := range res.Run.Hosts {

@@ -19,7 +19,7 @@ func init() {
 	register(
 		Drill{
 			Name:    "two-daemons",
-			What:    "a second daemon is started on the socket and the state of one that runs: it is refused with a clear error, and the first is not disturbed",
+			What:    "a second daemon is started on the socket of one that runs: it is refused with a clear error, and the first is not disturbed",
 			Options: Options{Hosts: 2, Shared: true, Ready: 1},
 			Script:  twoDaemons,
 			Judge:   judgeTwoDaemons,
@@ -110,7 +110,7 @@ func (s *rivals) refuse(ctx context.Context, r *Run) error {
 		if err != nil {
 			return err
 		}
-		return says(s.second.Name, text[len(before):], "the state directory", "is in use by", "give this daemon a directory of its own")
+		return says(s.second.Name, text[len(before):], "the socket", "is in use by another process", "choose another path")
 	})
 }
 

@@ -41,7 +41,7 @@ func (d *directory) claims(context.Context, string) (names []string, err error) 
 }
 
 func (d *directory) record(ctx context.Context, _ string) (b []byte, err error) {
-	if r := d.m.r; r.options.SmallState {
+	if r := d.m.r; r.options.Small {
 		var text string
 		text, err = r.Hosts[0].exec(ctx, "cat", smallMount+"/coord/cluster")
 		b = []byte(text)
@@ -52,6 +52,20 @@ func (d *directory) record(ctx context.Context, _ string) (b []byte, err error) 
 		_, b, _ = bytes.Cut(b, []byte("\n"))
 	}
 	return b, err
+}
+
+// FillDirectory fills the disk of the directory (Options.Small) to the last byte, until FreeDirectory.
+func (r *Run) FillDirectory(ctx context.Context) error {
+	r.full = r.Fault("disk full")
+	_, err := r.Hosts[0].exec(ctx, "fill", smallMount)
+	return err
+}
+
+// FreeDirectory ends a FillDirectory.
+func (r *Run) FreeDirectory(ctx context.Context) error {
+	_, err := r.Hosts[0].exec(ctx, "free", smallMount)
+	r.full()
+	return err
 }
 
 func (d *directory) version(context.Context) string { return "a directory" }

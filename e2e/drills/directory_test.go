@@ -5,10 +5,12 @@ package drills
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
 func init() {
@@ -26,11 +28,18 @@ func init() {
 		},
 		Drill{
 			Name:    "directory-full",
-			What:    "the disk of the directory is filled under load: each daemon is granted more all the same, and one that is killed serves again",
+			What:    "the disk of the directory is filled under load: each daemon is granted more all the same; one that is killed says why it does not serve, and does when there is room again",
 			On:      onDirectory,
-			Options: Options{SmallState: true, MaxBlock: 500 * time.Millisecond, Window: 5 * time.Second},
+			Options: Options{Small: true, MaxBlock: 500 * time.Millisecond, Window: 5 * time.Second},
 			Script:  directoryFull,
 			Judge:   judgeDirectoryFull,
+		},
+		Drill{
+			Name:   "directory-copied",
+			What:   "a daemon is started on a copy of the directory that others use: it is refused and says what to do, and they are not disturbed",
+			On:     onDirectory,
+			Script: directoryCopied,
+			Judge:  judgeDirectoryCopied,
 		},
 	)
 }
@@ -70,16 +79,18 @@ func judgePaused(res *Result) {
 }
 
 // filling is a disk that was full.
-type filling struct{ full, killed, served evidence.Mono }
+type filling struct{ killed evidence.Mono }
 
 var fillings notes[filling]
+
+// fullGrants is how often each daemon has to be granted more on a disk that is full.
+const fullGrants = 4
 
 func directoryFull(ctx context.Context, r *Run) {
 	seen, h := fillings.of(r), r.Hosts[0]
 	must(all(ctx, r.Hosts, 1000))
 	r.Step("the disk of the directory is filled")
-	must(h.FillState(ctx))
-	seen.full = evidence.Now()
+	must(r.FillDirectory(ctx))
 	ceilings := make([]map[string]bool, len(r.Hosts))
 	must(lookUntil(ctx, r, "grants that move on", func() error {
 		for i, h := range r.Hosts {
@@ -90,7 +101,7 @@ func directoryFull(ctx context.Context, r *Run) {
 			if ceilings[i] == nil {
 				ceilings[i] = map[string]bool{}
 			}
-			if ceilings[i][now["ceiling"]] = true; len(ceilings[i]) <= fullSteps {
+			if ceilings[i][now["ceiling"]] = true; len(ceilings[i]) <= fullGrants {
 				return fmt.Errorf("%s was granted more %d times", h.Name, len(ceilings[i])-1)
 			}
 		}
@@ -101,10 +112,10 @@ func directoryFull(ctx context.Context, r *Run) {
 	seen.killed = evidence.Now()
 	must(h.Kill(ctx))
 	must(h.Start(ctx))
-	seen.served = mustGet(h.AwaitAnswer(ctx)).Answered
-	r.Step("it serves, in the room that the spare file of the one before gave back")
-	must(h.FreeState(ctx))
+	must(h.AwaitLog(ctx, "there is no room on the disk")) // for the record of another worker ID
+	must(r.FreeDirectory(ctx))
 	r.Step("there is room again")
+	mustGet(h.AwaitAnswer(ctx))
 	must(all(ctx, r.Hosts, 1000))
 }
 
@@ -114,4 +125,37 @@ func judgeDirectoryFull(res *Result) {
 		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
 	}
 	noneFailed(res, 0, res.Drill.Began, seen.killed)
+}
+
+// copying is a daemon on a copy of the directory.
+type copying struct{ started, ended evidence.Mono }
+
+var copyings notes[copying]
+
+func directoryCopied(ctx context.Context, r *Run) {
+	seen, h := copyings.of(r), r.Hosts[2]
+	must(all(ctx, r.Hosts, 1000))
+	r.Step("%s is killed, and started on a copy of the directory", h.Name)
+	must(h.Kill(ctx))
+	at := filepath.Join(r.Dir, "coordinator")
+	must(files.Copy(filepath.Join(at, "coord"), filepath.Join(at, "copy")))
+	must(h.Start(ctx, "--coord=dir:/coordinator/copy"))
+	seen.started = evidence.Now()
+	must(h.AwaitLog(ctx, "run `flakeward cluster adopt`"))
+	must(h.AwaitNone(ctx, 300*time.Millisecond))
+	r.Step("it is refused, and started on the directory itself")
+	seen.ended = evidence.Now()
+	must(h.Kill(ctx))
+	must(h.Start(ctx))
+	must(all(ctx, r.Hosts, 1000))
+}
+
+func judgeDirectoryCopied(res *Result) {
+	seen := copyings.of(res.Run)
+	for _, h := range res.Run.Others(res.Run.Hosts[2]) {
+		noneFailed(res, h.Index, res.Drill.Began, res.Drill.Ended)
+	}
+	if n := res.Host(2).IDs(seen.started, seen.ended); n > 0 {
+		res.Fail("%d IDs were issued on a copy", n)
+	}
 }

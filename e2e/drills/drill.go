@@ -43,11 +43,11 @@ type Options struct {
 	Env      map[string]string
 	Client   []string // further flags of the recording clients
 
-	SmallState bool // the state directories are file systems of SmallBytes, which FillState can fill
-	Shared     bool // all hosts have the socket directory and the state directory of the first
-	NoFault    bool // the script breaks nothing
-	Least      int  // IDs that each host's clients must have got; default 100, -1 none
-	Unordered  bool // the order of IDs is not judged
+	Small     bool // the coordinator's directory is on a file system of SmallBytes, which FillDirectory fills
+	Shared    bool // all hosts have the socket directory of the first
+	NoFault   bool // the script breaks nothing
+	Least     int  // IDs that each host's clients must have got; default 100, -1 none
+	Unordered bool // the order of IDs is not judged
 	// Lead is how far an ID may be ahead of the true time; -1: as far as it likes. By default that is
 	// how far drills set the clocks of their hosts apart, and what is believed of a running daemon's
 	// clock.

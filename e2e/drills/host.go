@@ -18,7 +18,7 @@ import (
 	"github.com/flakeward/flakeward/audit/evidence"
 )
 
-// Host is one daemon, its client, and what outlives both: state, clock, evidence. Its methods may
+// Host is one daemon, its client, and what outlives both: disk, clock, evidence. Its methods may
 // be called from several goroutines. Those that break something note the fault.
 type Host struct {
 	Name  string // host-1, ...; the daemon's --host too
@@ -29,7 +29,7 @@ type Host struct {
 	daemon    string // containers
 	client    string
 	socketDir string
-	stateDir  string // empty if it is a volume
+	stateDir  string
 	watch     *watch
 	cut       *cut
 
@@ -83,7 +83,6 @@ func (h *Host) finish(sorts ...string) {
 const (
 	fallen = "fallen" // killed or stopped
 	frozen = "frozen"
-	full   = "full"
 )
 
 // SetClock sets the host's clock off from the machine's by offset. The daemon sees it within a few

@@ -46,6 +46,7 @@ type Run struct {
 	// cleared are the claims that operators deleted.
 	cleared []audit.Clearing
 
+	full     func()     // ends the fault of a full disk
 	remaking sync.Mutex // held while a container is removed and made anew
 }
 

@@ -57,30 +57,24 @@ func (s *suite) describe(r *Run) error {
 	}
 	for _, h := range r.Hosts {
 		number := strconv.Itoa(h.Index + 1)
-		state := h.stateDir
 		socket := h.socketDir + ":/run/flakeward"
 		client := []string{socket, h.dir + "/client:/out"}
 		daemon := []string{socket}
 		environment := map[string]string{}
 		if s.coordinator == onDirectory {
 			at := filepath.Join(r.Dir, "coordinator")
-			if r.options.SmallState { // it is the coordinator's disk that can be filled
+			if r.options.Small {
 				at = "small"
 				all.Volumes[at] = small(s.user)
 				client = append(client, at+":"+smallMount)
 			}
 			environment[fault.Records] = "/records/all"
 			daemon = append(daemon, at+":/coordinator", filepath.Join(r.Dir, "records")+":/records")
-		} else if r.options.SmallState {
-			// The client has the state mounted as well: otherwise it would be gone with the daemon.
-			state = "small-" + number
-			all.Volumes[state] = small(s.user)
-			client = append(client, state+":"+smallMount)
 		}
 		all.Services["daemon-"+number] = service{
 			Extends: template{hosts, "daemon"}, Container: h.daemon, Hostname: h.Name,
 			Environment: environment,
-			Volumes:     append(daemon, state+":/var/lib/flakeward", h.dir+"/clock:/clock:ro", h.dir+"/daemon:/evidence"),
+			Volumes:     append(daemon, h.stateDir+":/var/lib/flakeward", h.dir+"/clock:/clock:ro", h.dir+"/daemon:/evidence"),
 		}
 		all.Services["client-"+number] = service{Extends: template{hosts, "client"}, Container: h.client, Volumes: client}
 	}
@@ -90,6 +84,10 @@ func (s *suite) describe(r *Run) error {
 	}
 	return os.WriteFile(r.project.Files[0], b, 0o644)
 }
+
+// smallMount is where each client has the small file system of the directory: so it stays when the
+// daemons are gone.
+const smallMount = "/small"
 
 // small is a file system of SmallBytes that belongs to the daemons' user.
 func small(user string) volume {

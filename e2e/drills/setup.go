@@ -121,7 +121,7 @@ func (s *suite) newHost(r *Run, i int) error {
 	h.dir = filepath.Join(r.Dir, h.Name)
 	h.socketDir, h.stateDir = filepath.Join(h.dir, "socket"), filepath.Join(h.dir, "state")
 	if r.options.Shared && i > 0 {
-		h.socketDir, h.stateDir = r.Hosts[0].socketDir, r.Hosts[0].stateDir
+		h.socketDir = r.Hosts[0].socketDir
 	}
 	h.cut = &cut{engine: s.engine, container: h.daemon, note: func(kind string) func() { return r.fault(kind, h.Name) }}
 	r.Hosts = append(r.Hosts, h)
@@ -138,9 +138,6 @@ func (s *suite) newHost(r *Run, i int) error {
 		if err := s.own(dir.path, dir.mode); err != nil {
 			return fmt.Errorf("the folder of %s: %w", h.Name, err)
 		}
-	}
-	if r.options.SmallState && s.coordinator != onDirectory {
-		h.stateDir = ""
 	}
 	return nil
 }

@@ -23,9 +23,8 @@ func init() {
 			Limit: 20 * time.Minute,
 			// Few worker IDs, so that whoever loses one meets the others' claims.
 			Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01",
-			// What was not synced to the disk is lost when a daemon is killed, and now and then a
-			// number takes long to be taken.
-			Env: map[string]string{fault.Disk: "volatile", fault.HoldTakes: "1000/30ms"},
+			// Now and then a number takes long to be taken.
+			Env: map[string]string{fault.HoldTakes: "1000/30ms"},
 		},
 		Script: storm,
 		Judge:  judgeStorm,
@@ -47,18 +46,12 @@ func stormSize(r *Run) (blows, ids int) {
 
 // weather is a storm's, as it is.
 type weather struct {
-	r      *Run
-	copies []oldDisk
+	r *Run
 
 	blows, gusts int
 	slowest      time.Duration // until all hosts served after a gust
 	healed       evidence.Mono
 	served       evidence.Mono
-}
-
-// oldDisk is a copy of a host's state directory from before the storm.
-type oldDisk struct {
-	copy Copy
 }
 
 var storms notes[weather]
@@ -71,19 +64,10 @@ func storm(ctx context.Context, r *Run) {
 		ctx, cancel = context.WithTimeoutCause(ctx, shortLimit, fmt.Errorf("the short form's time of %v is over", shortLimit))
 		defer cancel()
 	}
-	must(w.copyDisks(ctx))
 	blows, ids := stormSize(r)
 	plan := newForecast(r.Seed, r.Coordinator)
 	for n := 0; w.blows < blows || w.received() < ids; n++ {
 		g := plan.next()
-		if !r.Long {
-			// The grants of the copies would have to end first.
-			g.blows = slices.DeleteFunc(g.blows, func(b blow) bool { return b.kind == blowDiskOld })
-			g.calm = slices.ContainsFunc(g.blows, func(b blow) bool { return b.kind == blowClear })
-			if len(g.blows) == 0 {
-				continue
-			}
-		}
 		if err := w.gust(ctx, n, g); err != nil {
 			fail("gust %d of seed %d: %w", n, r.Seed, err)
 		}
@@ -93,16 +77,6 @@ func storm(ctx context.Context, r *Run) {
 	must(w.calm(ctx))
 	w.served = evidence.Now()
 	must(all(ctx, r.Hosts, 1000))
-}
-
-func (w *weather) copyDisks(ctx context.Context) error {
-	w.copies = make([]oldDisk, len(w.r.Hosts))
-	return Each(w.r.Hosts, func(h *Host) error {
-		old := &w.copies[h.Index]
-		var err error
-		old.copy, err = h.SaveState()
-		return err
-	})
 }
 
 func (w *weather) received() (n int) {
@@ -202,10 +176,6 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 	cut := func(d Direction) error {
 		return inTurn(func() error { return h.Cut(ctx, d) }, last, with(h.Heal))
 	}
-	serves := func() error {
-		_, err := h.AwaitAnswer(ctx)
-		return err
-	}
 	switch b.kind {
 	case blowClock:
 		return inTurn(set(b.clock), last, set(0))
@@ -224,12 +194,9 @@ func (w *weather) hitHost(ctx context.Context, h *Host, b blow) error {
 	case blowCutOut:
 		return cut(Out)
 	case blowDiskLost:
-		return inTurn(with(h.Kill), with(h.LoseState), start, last)
+		return inTurn(with(h.Kill), with(h.LoseDisk), start, last)
 	case blowClear:
 		return w.clear(ctx, h, b.pick)
-	case blowDiskOld:
-		old := w.copies[h.Index]
-		return inTurn(with(h.Kill), func() error { return h.PutBack(ctx, old.copy) }, start, serves)
 	}
 	return fmt.Errorf("%q is no fault of a host", b.kind)
 }
@@ -285,8 +252,8 @@ func (w *weather) hitMembers(ctx context.Context, b blow) error {
 	return m.AwaitQuorum(ctx)
 }
 
-// stormRecovery is what "soon" means: a re-election, a session that has to end and a journal's step
-// fit in with room. stormTimeout ends a storm in which somebody does not serve at all.
+// stormRecovery is what "soon" means: a re-election, a session that has to end and a worker ID
+// that rests fit in with room. stormTimeout ends a storm in which somebody does not serve at all.
 const stormRecovery, stormTimeout = 10 * time.Second, time.Minute
 
 func judgeStorm(res *Result) {

@@ -54,7 +54,6 @@ const (
 	blowCutIn       = "cut in"
 	blowCutOut      = "cut out"
 	blowDiskLost    = "disk lost"
-	blowDiskOld     = "old disk put back"
 	blowClear       = "claim cleared" // some claim, by an operator on the host
 )
 
@@ -70,7 +69,7 @@ const (
 // Each kind stands in its list as often as it comes before all have come.
 var (
 	hostBlows = []string{
-		blowClock, blowClock, blowClock, blowClock, blowOscillation, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowDiskOld, blowClear,
+		blowClock, blowClock, blowClock, blowClock, blowOscillation, blowKill, blowKill, blowKill, blowStop, blowPause, blowPause, blowCutBoth, blowCutIn, blowCutOut, blowDiskLost, blowClear,
 	}
 	memberBlows = []string{blowLeader, blowLeader, blowMemberPause, blowMemberCut, blowQuorum, blowAll}
 	offsets     = []time.Duration{
@@ -130,9 +129,8 @@ func (f *forecast) next() gust {
 		if b.kind == blowClock || restarts && f.rng.IntN(2) == 0 {
 			b.clock = f.clocks.deal(f.rng)
 		}
-		// An old disk is told from a new one by the coordinator only, so that has to be there; and for
-		// an operator.
-		g.calm = g.calm || b.kind == blowDiskOld || b.kind == blowClear
+		// The coordinator has to be there for an operator.
+		g.calm = g.calm || b.kind == blowClear
 		g.blows = append(g.blows, b)
 	}
 	g.rush = f.rng.IntN(3) == 0
@@ -189,7 +187,7 @@ func TestStormPlan(t *testing.T) {
 // checkGust says what is wrong with a gust.
 func checkGust(g gust) error {
 	hit := map[int]bool{}
-	old, members := false, false
+	cleared, members := false, false
 	for _, b := range g.blows {
 		switch {
 		case hit[b.host]:
@@ -202,10 +200,10 @@ func checkGust(g gust) error {
 			return fmt.Errorf("%v cannot be", b)
 		}
 		hit[b.host] = true
-		old, members = old || b.kind == blowDiskOld || b.kind == blowClear, members || b.host < 0
+		cleared, members = cleared || b.kind == blowClear, members || b.host < 0
 	}
-	if old && (members || !g.calm) {
-		return fmt.Errorf("an old disk is put back, or a claim cleared, with no coordinator: that is not promised to be found out, nor to succeed")
+	if cleared && (members || !g.calm) {
+		return fmt.Errorf("a claim is cleared with no coordinator: that is not promised to succeed")
 	}
 	if len(g.blows) == 0 {
 		return fmt.Errorf("nothing happens")

@@ -26,7 +26,6 @@ sidecar cut both|in|out                        drop all packets of this network 
 sidecar heal                                   no longer; prints how many were dropped
 sidecar fill DIR                               use up the disk that DIR is on; prints the bytes it took
 sidecar free DIR                               give them back
-sidecar remove FILE                            remove it
 sidecar cat FILE                               print it
 sidecar pause                                  do nothing until SIGTERM: what a pod's other containers share outlives them so
 `
@@ -84,8 +83,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		})
 	case "free":
 		return one(files.Free)
-	case "remove":
-		return one(os.Remove)
 	case "cat":
 		return one(func(path string) error { return files.Cat(stdout, path) })
 	case "pause":
