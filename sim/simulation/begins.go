@@ -26,7 +26,7 @@ func (p *proc) begins(t, now generator.Tick, number uint64, l *laneOf) {
 	}
 	if want := p.beginning(t, now, l); number != want {
 		p.sim.violate(p.slot, "worker ID %d, tick %d begins at number %d, and not at %d: the clock shows %d, and the lane stopped at %d of tick %d",
-			l.place.worker, t, number, want, now, l.stopped, l.last)
+			l.worker, t, number, want, now, l.stopped, l.last)
 	}
 }
 

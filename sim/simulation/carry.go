@@ -112,7 +112,7 @@ func (p *proc) arrive(c *call, what string, stale bool, do func(*tree.Tree) func
 	if stale && sim.older != nil && sim.chance(sim.conditions.stale) {
 		t = sim.older
 	}
-	sim.serving, sim.asking = p.slot, p
+	sim.asking = p
 	answer := do(t)
 	sim.asking = nil
 	c.stored = true

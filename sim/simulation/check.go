@@ -4,29 +4,23 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// place is a worker ID of a cluster. Of two clusters IDs may be equal.
-type place struct {
-	cluster string
-	worker  int
-}
-
 // laneOf is what a lane has issued.
 type laneOf struct {
-	place           place
-	book            *ledger
-	slot            *slot
-	opening         string // the record's holder when it was put to use
-	used            bool
-	issuedElsewhere generator.Tick // the last one that the daemon knows to be issued from the worker ID in another cluster; -1: none
-	first, last     generator.Tick
-	stopped         uint64 // the number after its highest of the last tick
+	cluster     string
+	worker      int
+	book        *ledger
+	slot        *slot
+	opening     string // the record's holder when it was put to use
+	used        bool
+	first, last generator.Tick
+	stopped     uint64 // the number after its highest of the last tick
 }
 
-// ledger is all that was issued from one worker ID.
+// ledger is all that was issued from one worker ID, in whatever cluster: one that is made where another
+// was wiped begins above that one's IDs.
 type ledger struct {
 	lanes []*laneOf
 	ticks map[generator.Tick]int // where the last of them is among all
@@ -42,13 +36,12 @@ type numbers struct {
 
 // use notes that a lane is put to use.
 func (p *proc) use(lane *generator.Lane) {
-	at := place{p.cluster, lane.Worker()}
-	book := p.sim.books[at]
+	book := p.sim.books[lane.Worker()]
 	if book == nil {
 		book = &ledger{ticks: map[generator.Tick]int{}, all: make([]numbers, 1, 256)}
-		p.sim.books[at] = book
+		p.sim.books[lane.Worker()] = book
 	}
-	p.lanes[lane] = &laneOf{place: at, book: book, slot: p.slot, opening: p.holder.Holding().Opening}
+	p.lanes[lane] = &laneOf{cluster: p.cluster, worker: lane.Worker(), book: book, slot: p.slot, opening: p.holder.Holding().Opening}
 }
 
 // issued judges a run that a daemon has just been given by its lane: whether or not it gets to
@@ -70,7 +63,7 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 		sim.violate(p.slot, "tick %d is %v ahead of the true time, and %v were allowed", t, lead, sim.plan.Lead)
 		return
 	}
-	book, worker := l.book, l.place.worker
+	book, worker := l.book, l.worker
 	// 1: no ID twice.
 	from, to := parts.Sequence, parts.Sequence+uint64(run.N)
 	newest := book.ticks[t]
@@ -82,27 +75,19 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 	}
 	book.ticks[t] = len(book.all)
 	book.all = append(book.all, numbers{from, to, l, newest})
-	// 2: within what was granted, and what is in the journal.
-	if acked := p.slot.acked[l.place]; t > acked {
+	// 2: within what was granted.
+	if acked := p.acked[worker]; t > acked {
 		sim.violate(p.slot, "worker ID %d, tick %d: the grant that was acknowledged ends at %d", worker, t, acked)
-		return
-	}
-	if mark := markOf(p.durable, worker); t > mark {
-		sim.violate(p.slot, "worker ID %d, tick %d: the journal's mark is %d", worker, t, mark)
 		return
 	}
 	p.granted(l, t)
 	// 3: the ticks of successive holders are disjoint.
 	if !l.used {
-		l.used, l.first, l.last, l.issuedElsewhere = true, t, 0, p.issuedElsewhere(l.place)
+		l.used, l.first, l.last = true, t, 0
 		if n := len(book.lanes); n > 0 && book.lanes[n-1].slot != p.slot {
 			sim.counts.Handovers++
 		}
 		book.lanes = append(book.lanes, l)
-	}
-	if t <= l.issuedElsewhere {
-		sim.violate(p.slot, "worker ID %d, tick %d: this start knows that all up to %d may be another's", worker, t, l.issuedElsewhere)
-		return
 	}
 	was := *l
 	if newest == 0 {
@@ -211,25 +196,4 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 	if at, ok := lane.NextRoom(from, t-1); ok {
 		sim.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
 	}
-}
-
-// issuedElsewhere is the last tick of a worker ID that this start has issued in other clusters than
-// the one that it is held in now.
-func (p *proc) issuedElsewhere(at place) generator.Tick {
-	last := generator.Tick(-1)
-	for _, o := range p.lanes {
-		if o.used && o.place.worker == at.worker && o.place.cluster != at.cluster {
-			last = max(last, o.last)
-		}
-	}
-	return last
-}
-
-func markOf(entries []journal.Entry, worker int) generator.Tick {
-	for _, e := range entries {
-		if e.Worker == worker {
-			return e.Mark
-		}
-	}
-	return -1
 }

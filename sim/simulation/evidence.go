@@ -12,14 +12,17 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// clusterEvidence is the evidence that a run leaves of one cluster: what daemons of a drill build
-// write down, what clients of theirs record, and what the coordinator stored. A tree that is wiped
-// becomes another cluster, whose IDs may be those of the one before, so each is judged by itself; a
-// tree that is restored stays the same one.
-type clusterEvidence struct {
+// runEvidence is the evidence that a run leaves: what daemons of a drill build write down, what clients
+// of theirs record, and what the coordinator stored, tree by tree. A tree that is wiped becomes another
+// cluster, which begins above all that was granted in the one before; a tree that is restored stays the
+// same one.
+type runEvidence struct {
 	hosts   []hostEvidence // by daemon
+	cluster string         // that the last tree is of
+	floor   generator.Tick // that the first one was made with
 	history []history.Version
 	past    [][]history.Version
+	raises  []audit.Raise
 }
 
 // hostEvidence is what a daemon and its clients have reported.
@@ -82,23 +85,9 @@ func (h *hostEvidence) each(yield func(evidence.Reply) bool) {
 	}
 }
 
-// evidenceOf is a cluster's.
-func (sim *Simulation) evidenceOf(cluster string) *clusterEvidence {
-	t := sim.evidence[cluster]
-	if t == nil {
-		t = &clusterEvidence{hosts: make([]hostEvidence, len(sim.slots))}
-		sim.evidence[cluster] = t
-		sim.clusters = append(sim.clusters, cluster)
-	}
-	return t
-}
-
-// of returns what a daemon and its clients have reported.
-func (t *clusterEvidence) of(s *slot) *hostEvidence { return &t.hosts[s.number] }
-
 // startOf returns the log of a start of a daemon.
-func (t *clusterEvidence) startOf(p *proc) *startLog {
-	h := t.of(p.slot)
+func (t *runEvidence) startOf(p *proc) *startLog {
+	h := &t.hosts[p.slot.number]
 	if n := len(h.starts); n > 0 && h.starts[n-1].p == p {
 		return h.starts[n-1]
 	}
@@ -113,12 +102,8 @@ func (s *slot) name() string { return fmt.Sprintf("d%d", s.number) }
 
 // record implements record.Log.
 func (p *proc) record(e evidence.Event) error {
-	cluster := p.cluster
-	if e.Kind == evidence.Issued {
-		cluster = p.issuing(e.Run.First)
-	}
 	e.At = evidence.Mono(p.sim.scheduler.Now())
-	l := p.sim.evidenceOf(cluster).startOf(p)
+	l := p.sim.evidence.startOf(p)
 	l.all = append(l.all, issued{e.At, e.Run.First, e.Run.N})
 	if e.Kind != evidence.Issued {
 		l.others = append(l.others, e)
@@ -126,21 +111,30 @@ func (p *proc) record(e evidence.Event) error {
 	return nil
 }
 
-// issuing is the cluster that an ID that is issued now is of.
-func (p *proc) issuing(first int64) string {
-	if l := p.lanes[p.laneOf(first)]; l != nil {
-		return l.place.cluster
-	}
-	return p.cluster
-}
-
 // stores notes that the coordinator stored a record.
 func (sim *Simulation) stores(worker int, value []byte) {
 	r := sim.record.of(value)
 	sim.wrote(sim.asking, worker, value)
 	sim.order = max(sim.order+1, int64(sim.scheduler.Now())/1000) // as of its time, in microseconds
-	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
-	t.history = append(t.history, r.version(sim.order, worker))
+	sim.evidence.history = append(sim.evidence.history, r.version(sim.order, worker))
+}
+
+// made notes that an operator has made a cluster. Its floor is that of each opening, as after a raise.
+func (sim *Simulation) made(floor generator.Tick) {
+	t := &sim.evidence
+	if t.cluster == "" {
+		t.floor = floor
+	} else {
+		t.past, t.history = append(t.past, t.history), nil
+		sim.raised(floor)
+	}
+	t.cluster = sim.cluster.of(sim.tree.Layout())
+}
+
+// raised notes that an operator has raised the cluster's floor.
+func (sim *Simulation) raised(to generator.Tick) {
+	t := &sim.evidence
+	t.raises = append(t.raises, audit.Raise{Tree: len(t.past), Last: len(t.past), Order: sim.order, At: evidence.Mono(sim.scheduler.Now()), Floor: to})
 }
 
 // backup is a copy of the tree, and the history of what is in it. There is none of a tree in which
@@ -148,46 +142,44 @@ func (sim *Simulation) stores(worker int, value []byte) {
 type backup struct {
 	tree    *tree.Tree
 	history []history.Version
+	raises  []int // that it has, among all
 }
 
 func (sim *Simulation) backup() *backup {
 	if len(sim.damaged) > 0 {
 		return nil
 	}
-	b := &backup{tree: sim.tree.Clone()}
-	if t := sim.evidence[sim.cluster.of(sim.tree.Layout())]; t != nil {
-		b.history = slices.Clone(t.history)
+	t := &sim.evidence
+	b := &backup{tree: sim.tree.Clone(), history: slices.Clone(t.history)}
+	for i, r := range t.raises {
+		if r.Last == len(t.past) {
+			b.raises = append(b.raises, i)
+		}
 	}
 	return b
 }
 
 // restored notes that a backup is in the tree's place.
 func (sim *Simulation) restored(b *backup) {
-	t := sim.evidenceOf(sim.cluster.of(sim.tree.Layout()))
+	t := &sim.evidence
 	t.past = append(t.past, t.history)
 	t.history = b.history
+	for _, i := range b.raises {
+		t.raises[i].Last = len(t.past)
+	}
 }
 
-// received notes IDs that a request got so far. What of them is of another cluster than those
-// before is recorded as a reply of its own.
+// received notes IDs that a request got so far.
 func (c *conn) received(run generator.Run) {
-	t := c.p.sim.evidenceOf(c.p.issuing(run.First)).of(c.p.slot)
-	if t != c.of {
-		c.answered(evidence.Got)
-		c.of = t
-	}
 	c.got = append(c.got, evidence.Run{First: run.First, Step: c.p.sim.layout.Step(), N: run.N})
 }
 
 // answered records a reply. One that is an error holds no IDs, whatever was taken for it.
 func (c *conn) answered(outcome evidence.Outcome) {
-	t, got := c.of, c.got
-	c.of, c.got = nil, c.got[:0]
-	switch {
-	case outcome == evidence.Refused:
-		t, got = c.p.sim.evidenceOf(c.p.cluster).of(c.p.slot), nil
-	case len(got) == 0:
-		return
+	t, got := &c.p.sim.evidence.hosts[c.p.slot.number], c.got
+	c.got = c.got[:0]
+	if outcome == evidence.Refused {
+		got = nil
 	}
 	from := len(t.runs)
 	t.runs = append(t.runs, got...)
@@ -199,35 +191,28 @@ func (c *conn) answered(outcome evidence.Outcome) {
 // hundred IDs later to be sure that one was. Here clocks drift, stand still and oscillate, and what
 // each of them shows is known when an ID is issued: see ordered, which is exact.
 func (sim *Simulation) judge() []string {
-	var found []string
-	all := uint64(0)
-	for _, cluster := range sim.clusters {
-		t := sim.evidence[cluster]
-		var hosts []audit.Reported
-		issued := false
-		for n := range t.hosts {
-			h := &t.hosts[n]
-			reported := audit.Reported{Name: sim.slots[n].name(), Replies: h.each}
-			for _, l := range h.starts {
-				reported.Starts = append(reported.Starts, l.each(sim.layout.Step()))
-				issued = issued || len(l.all) > len(l.others)
-			}
-			if len(reported.Starts) > 0 {
-				hosts = append(hosts, reported)
-			}
+	t := &sim.evidence
+	var hosts []audit.Reported
+	for n := range t.hosts {
+		h := &t.hosts[n]
+		reported := audit.Reported{Name: sim.slots[n].name(), Replies: h.each}
+		for _, l := range h.starts {
+			reported.Starts = append(reported.Starts, l.each(sim.layout.Step()))
 		}
-		if !issued {
-			continue // there is nothing to judge
+		if len(reported.Starts) > 0 {
+			hosts = append(hosts, reported)
 		}
-		v, err := audit.JudgeReported(audit.Cluster{Layout: sim.layout, History: t.history, Past: t.past, Unordered: true}, hosts)
-		if err != nil {
-			found = append(found, err.Error())
-		}
-		found = append(found, v.Examples()...)
-		all += v.Issued
 	}
-	if all != sim.counts.IDs && len(found) == 0 {
-		found = append(found, fmt.Sprintf("the evidence is of %d IDs, and %d were issued", all, sim.counts.IDs))
+	if sim.counts.IDs == 0 {
+		return nil // there is nothing to judge
+	}
+	v, err := audit.JudgeReported(audit.Cluster{Layout: sim.layout, History: t.history, Floor: t.floor, Raises: t.raises, Past: t.past, Unordered: true}, hosts)
+	found := v.Examples()
+	if err != nil {
+		found = append(found, err.Error())
+	}
+	if v.Issued != sim.counts.IDs && len(found) == 0 {
+		found = append(found, fmt.Sprintf("the evidence is of %d IDs, and %d were issued", v.Issued, sim.counts.IDs))
 	}
 	return found
 }

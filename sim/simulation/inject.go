@@ -277,6 +277,9 @@ func (sim *Simulation) create(floor generator.Tick) {
 	if err == nil {
 		made, err = o.Create(context.Background(), coord.NewCluster{Text: grant.LayoutText(sim.layout, 0), Workers: sim.layout.Workers(), Window: generator.Tick(sim.plan.Timing.Window / sim.layout.TickLength()), Floor: floor})
 	}
+	if made.Made {
+		sim.made(floor)
+	}
 	sim.say(nil, "a cluster is made: %+v, %v", made, err)
 }
 
@@ -293,6 +296,7 @@ func (sim *Simulation) raise(to generator.Tick) bool {
 		_, err = o.Raise(context.Background(), to)
 	}
 	if err == nil {
+		sim.raised(to)
 		sim.highest, sim.truth.raised = max(sim.highest, to), max(sim.truth.raised, to)
 	}
 	sim.say(nil, "marks are raised to %d: %v", to, err)
@@ -348,7 +352,8 @@ func (sim *Simulation) restore(f Fault, b *backup) {
 // replaced as well.
 func (sim *Simulation) sameHolders(now, before *tree.Tree) bool {
 	for worker := range sim.layout.Workers() {
-		if r := recordOf(now.Record(worker)); r.Holder != "" && (r.Holder != recordOf(before.Record(worker)).Holder || r.Holder != sim.truth.opened[worker].holder) {
+		last := sim.truth.last[worker]
+		if r := recordOf(now.Record(worker)); r.Holder != "" && (r.Holder != recordOf(before.Record(worker)).Holder || last == nil || r.Holder != last.holder) {
 			return false
 		}
 	}

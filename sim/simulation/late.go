@@ -22,12 +22,13 @@ func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Pending, erro
 	if err != nil {
 		return nil, err
 	}
-	return sharedPending{c, s.p}, nil
+	return sharedPending{c, s.p, r.Opening}, nil
 }
 
 type sharedPending struct {
 	coord.Pending
-	p *proc
+	p    *proc
+	from string // the opening that it may go on from
 }
 
 // Open implements coord.Pending.
@@ -36,6 +37,7 @@ func (s sharedPending) Open(ctx context.Context) (coord.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.p.opens(c, s.from)
 	if c.Continues() {
 		s.p.sim.counts.Continued++
 	}

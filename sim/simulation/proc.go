@@ -42,9 +42,8 @@ type slot struct {
 	disk         *disk.Disk // of the journal
 	proc         *proc      // nil while none runs
 	starts       uint64
-	armed        []*failpoint // where something goes wrong
-	requestFault *Fault       // what goes wrong with the next request that is sent
-	acked        map[place]generator.Tick
+	armed        []*failpoint   // where something goes wrong
+	requestFault *Fault         // what goes wrong with the next request that is sent
 	issued       scheduler.Time // when it did last; 0: never
 	handed       lifecycle.Time // by the process before, for the next start
 	wrongly      wrongly
@@ -71,13 +70,13 @@ type proc struct {
 	began       scheduler.Time
 	incarnation string
 
-	store   *tree.Store
-	coord   *claims.Coordinator
-	claims  []*sharedClaim
-	holder  *grant.Holder
-	issuer  *issue.Issuer
-	source  resp.Source     // the issuer, and what it hands out is written down
-	durable []journal.Entry // what was written last
+	store  *tree.Store
+	coord  *claims.Coordinator
+	claims []*sharedClaim
+	holder *grant.Holder
+	issuer *issue.Issuer
+	source resp.Source            // the issuer, and what it hands out is written down
+	acked  map[int]generator.Tick // how far each worker ID was granted, as it was told
 
 	lifecycle *lifecycle.Lifecycle
 	opened    coord.Coordinator // for leaving; nil: not yet
@@ -105,7 +104,7 @@ func (r reader) Read(b []byte) (int, error) {
 func (sim *Simulation) start(s *slot) {
 	s.starts++
 	sim.counts.Starts++
-	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, acked: map[int]generator.Tick{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.boot = s.host.boot()
 	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
@@ -168,7 +167,7 @@ func (p *proc) makeLane(dir *journal.Dir, log hclog.Logger) {
 	first := lifecycle.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
 	p.holder = grant.New(grant.Config{
 		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, FirstWait: first,
-		Clock: p.known, Random: p.random.Float64, Journal: recorded{dir.File, p},
+		Clock: p.known, Random: p.random.Float64, Journal: dir.File,
 		FromZero: sim.plan.fromZero(s.number), Log: log,
 	}, p)
 	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)

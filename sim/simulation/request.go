@@ -26,7 +26,6 @@ type conn struct {
 	turn turn
 
 	number uint32
-	of     *hostEvidence  // that all in got is of
 	got    []evidence.Run // that the first request has got so far
 }
 

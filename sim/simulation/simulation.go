@@ -43,19 +43,17 @@ type Simulation struct {
 	random     *rand.Rand // what else is left to chance, anew for each fault
 	operators  *rand.Rand // what operators draw
 	seen       map[int64]scheduler.Time
-	highest    generator.Tick // of all ceilings, ever
-	trust      bool           // daemons follow whatever their clocks show
-	books      map[place]*ledger
+	highest    generator.Tick  // of all ceilings, ever
+	trust      bool            // daemons follow whatever their clocks show
+	books      map[int]*ledger // by worker ID
 	truth      truth
-	serving    *slot // whose request took place last
 	asking     *proc // whose takes place; nil: nobody's, or an operator's
 	record     memo[stored]
 	cluster    memo[string]
-	evidence   map[string]*clusterEvidence // by cluster
-	clusters   []string                    // in the order of their making
-	order      int64                       // of what was stored last
-	text       string                      // of the layout
-	conns      uint32                      // that were made
+	evidence   runEvidence
+	order      int64  // of what was stored last
+	text       string // of the layout
+	conns      uint32 // that were made
 	damaged    []*damage
 	counts     Counts
 	ends       Ends
@@ -89,7 +87,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	sim := &Simulation{
 		plan: p, tree: tree.New(p.Servers), out: out, ends: Ends{},
-		seen: map[int64]scheduler.Time{}, books: map[place]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf), evidence: map[string]*clusterEvidence{},
+		seen: map[int64]scheduler.Time{}, books: map[int]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf),
 		net: rand.New(rand.NewPCG(p.Seed, 1)), random: rand.New(rand.NewPCG(p.Seed, 2)), operators: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {
@@ -156,9 +154,10 @@ func (sim *Simulation) build() {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{}, acked: map[place]generator.Tick{}}
+		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{}}
 		sim.slots = append(sim.slots, s)
 	}
+	sim.evidence.hosts = make([]hostEvidence, len(sim.slots))
 	sim.create(sim.layout.TickAt(begin.UnixNano()))
 	for _, s := range sim.slots {
 		sim.scheduler.At(scheduler.Time(sim.random.Int64N(5e8)), func() { sim.start(s) })

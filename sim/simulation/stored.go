@@ -14,14 +14,13 @@ import (
 type stored struct {
 	Ceiling generator.Tick `json:"ceiling"`
 	Issued  generator.Tick `json:"issued"`
-	Mark    generator.Tick `json:"mark"`
 	Holder  string         `json:"holder"`
 	Claim   string         `json:"claim"`
 }
 
 // version is the record as the audit has it.
 func (r stored) version(order int64, worker int) history.Version {
-	return history.Version{Order: order, Worker: worker, Ceiling: r.Ceiling, Mark: r.Mark, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim}
+	return history.Version{Order: order, Worker: worker, Ceiling: r.Ceiling, Issued: r.Issued, Holder: r.Holder, Claim: r.Claim}
 }
 
 func recordOf(value []byte) (r stored) {
@@ -92,8 +91,7 @@ func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Wr
 		found = sim.record.of(done.Record.Value)
 	}
 	if found.Holder == mine.Holder {
-		at := place{sim.cluster.of(layout.Value), write.Node.Worker}
-		s.p.slot.acked[at] = max(s.p.slot.acked[at], found.Ceiling)
+		s.p.acked[write.Node.Worker] = max(s.p.acked[write.Node.Worker], found.Ceiling)
 	}
 	return done, err
 }

@@ -2,47 +2,51 @@ package simulation
 
 import (
 	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
 
 // truth is what the coordinator's own history says of each worker ID of the cluster that it holds.
 type truth struct {
-	cluster string
-	raised  generator.Tick // what all marks were raised to last
-	records map[int]history.Version
-	opened  map[int]opening
-	floors  map[string]generator.Tick // by opening, of those that go on from nothing
+	cluster  string
+	raised   generator.Tick // the cluster's floor
+	records  map[int]history.Version
+	last     map[int]*opening    // of each record
+	openings map[string]*opening // by ID
 }
 
-// opening is who has opened a record last.
+// opening is one opening of a record.
 type opening struct {
-	holder string
-	proc   *proc
-	raised generator.Tick // what all marks had been raised to then
+	proc   *proc          // that has made it; nil: an operator
+	before string         // the holder that it replaced; empty: none
+	holder string         // its ID
+	raised generator.Tick // the cluster's floor then
+	found  generator.Tick // up to where all may be another's
+	floor  generator.Tick // the same of the opening that it goes on from, if it does
 }
 
-// wrote notes a write of a record by a process; nil: an operator's. Who opens what another process has
-// opened last, or what was opened before all marks were raised, begins above all that was granted
-// until then.
+// wrote notes a write of a record by a process; nil: an operator's. A process writes in the cluster that
+// it has joined, and in no other.
 func (sim *Simulation) wrote(by *proc, worker int, value []byte) {
 	r, t := sim.record.of(value), &sim.truth
 	if cluster := sim.cluster.of(sim.tree.Layout()); cluster != t.cluster || t.records == nil {
-		*t = truth{cluster: cluster, raised: floorOf(sim.tree.Layout()), records: map[int]history.Version{}, opened: map[int]opening{}, floors: map[string]generator.Tick{}}
+		*t = truth{cluster: cluster, raised: floorOf(sim.tree.Layout()), records: map[int]history.Version{}, last: map[int]*opening{}, openings: map[string]*opening{}}
+	}
+	if by != nil && by.cluster != t.cluster && !sim.plan.Blind {
+		sim.violate(by.slot, "worker ID %d: writes in cluster %s, and has joined %s", worker, t.cluster, by.cluster)
 	}
 	now := r.version(0, worker)
-	last := t.opened[worker]
-	if last.holder != r.Holder {
-		if last.holder != "" && last.raised != t.raised && r.Mark != 0 && by != nil && !sim.plan.Blind {
-			sim.violate(by.slot, "worker ID %d: an opening goes on from one of before the marks were raised, with its mark %d", worker, r.Mark)
+	last := t.last[worker]
+	if last == nil || last.holder != r.Holder {
+		o := &opening{proc: by, holder: r.Holder, raised: t.raised, found: max(t.records[worker].Ceiling, t.raised)}
+		o.floor = o.found
+		if last != nil {
+			o.before = last.holder
 		}
-		if last.proc == nil || last.proc != by || last.raised != t.raised {
-			t.floors[r.Holder] = max(t.records[worker].Ceiling, t.raised)
-		}
-		t.opened[worker] = opening{r.Holder, by, t.raised}
-	}
-	if before := t.records[worker]; sim.conditions.early > 0 && last.holder == r.Holder && before.Ceiling > now.Ceiling {
+		t.last[worker], t.openings[r.Holder] = o, o
+	} else if before := t.records[worker]; sim.conditions.early > 0 && before.Ceiling > now.Ceiling {
 		// A call from before the restore, given up since, may land now, on the record that is as
-		// old as it is. What its daemon has been granted meanwhile it goes on to use: the marks are
+		// old as it is. What its daemon has been granted meanwhile it goes on to use: the floor is
 		// raised beyond that.
 		now = before
 	}
@@ -50,17 +54,41 @@ func (sim *Simulation) wrote(by *proc, worker int, value []byte) {
 	sim.highest = max(sim.highest, r.Ceiling)
 }
 
+// opens judges a claim that a process was given: it begins above all that was granted to others, or it
+// goes on from what this process itself has opened, and nobody since.
+func (p *proc) opens(c coord.Claim, from string) {
+	sim, t := p.sim, &p.sim.truth
+	o := t.openings[c.Opening()]
+	if o == nil || sim.plan.Blind { // of another cluster
+		return
+	}
+	before := t.openings[from]
+	switch {
+	case o.proc != p:
+		sim.violate(p.slot, "worker ID %d: has been given an opening that it has not made", c.Worker())
+	case c.Floor() < o.found:
+		sim.violate(p.slot, "worker ID %d: has floor %d, and all up to %d may be another's", c.Worker(), c.Floor(), o.found)
+	case !c.Continues():
+	case before == nil || o.before != from || before.proc != p:
+		sim.violate(p.slot, "worker ID %d: goes on from what is not its own", c.Worker())
+	case before.raised != o.raised:
+		sim.violate(p.slot, "worker ID %d: goes on from an opening of before the floor was raised", c.Worker())
+	default:
+		o.floor = before.floor
+	}
+}
+
 // granted judges a tick by the coordinator's history: it is at or below what the record says, and
 // above what another was granted.
 func (p *proc) granted(l *laneOf, tick generator.Tick) {
-	sim, t, worker := p.sim, &p.sim.truth, l.place.worker
-	if l.place.cluster != t.cluster {
+	sim, t := p.sim, &p.sim.truth
+	if l.cluster != t.cluster {
 		return
 	}
-	if r := t.records[worker]; tick > r.Ceiling {
-		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", worker, tick, r.Ceiling)
+	if r := t.records[l.worker]; tick > r.Ceiling {
+		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", l.worker, tick, r.Ceiling)
 	}
-	if floor, ok := t.floors[l.opening]; ok && tick <= floor {
-		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", worker, tick, floor)
+	if o := t.openings[l.opening]; o != nil && tick <= o.floor {
+		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", l.worker, tick, o.floor)
 	}
 }
