@@ -38,9 +38,6 @@ func (s sharedPending) Open(ctx context.Context) (coord.Claim, error) {
 		return nil, err
 	}
 	s.p.opens(c, s.from)
-	if c.Continues() {
-		s.p.sim.counts.Continued++
-	}
 	return s.p.share(c), nil
 }
 

@@ -70,7 +70,6 @@ func (c *Counts) Add(d Counts) {
 	c.Events += d.Events
 	c.Starts += d.Starts
 	c.Handovers += d.Handovers
-	c.Continued += d.Continued
 	c.Released += d.Released
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn
