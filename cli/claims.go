@@ -41,8 +41,8 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 		Usage:     "delete a stale claim, which frees its worker ID",
 		ArgsUsage: "CLAIM",
 		Description: "Use it for a claim whose daemon is gone for good and whose session does not expire. CLAIM is its name in `flakeward claims`.\n" +
-			"If the daemon lives after all, it loses the claim and claims again. No ID is issued twice: the next daemon with this\n" +
-			"worker ID issues only IDs above its ceiling.\n" +
+			"If the daemon lives after all, it claims the worker ID again, or another one if somebody was faster. No ID is issued\n" +
+			"twice: the next daemon with this worker ID issues only IDs above its ceiling.\n" +
 			coordinatorSource,
 	}, "claims clear takes the name of one claim: see flakeward claims", (*operatorFlags).inspect, func(c *urfave.Context, v *inspection, name string) error {
 		members, err := v.members(c.Context)
@@ -54,7 +54,7 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 			return clearUnlisted(c, v, name)
 		}
 		if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
-			"A daemon that is alive loses the claim and claims again; what it was granted stays, and nothing is issued twice.\n",
+			"A daemon that is alive claims it again, or another worker ID; what it was granted stays, and nothing is issued twice.\n",
 			v.cluster.UUID, v.where, name, claimant(v, members[at])); err != nil {
 			return err
 		}

@@ -98,7 +98,8 @@ type Claim interface {
 	Worker() int
 
 	// Name returns the name of the claim node, which is what Request.Predecessor
-	// takes. It is unique over all starts of all daemons.
+	// takes. It is unique over all starts of all daemons. It is another one once an Extend has
+	// made the node again, and empty while the node is known not to be there.
 	Name() string
 
 	// Opening returns the random ID of the opening that made this claim the
@@ -119,7 +120,10 @@ type Claim interface {
 	// Extend raises what is granted to progress.Ceiling; a ceiling
 	// that is lower leaves the record's as it is. A nil error means that the
 	// record is durably at or above progress.Ceiling and was still this claim's
-	// when it was stored. ErrLost is final: every later call returns it too. So is
+	// when it was stored. Whether the claim node was there does not matter to that. Where it was
+	// gone, because its session has ended or somebody has deleted it, Extend makes it again, or the
+	// next one does; if another claims the worker ID by then, the claim is lost. ErrLost is final:
+	// every later call returns it too. So is
 	// ErrOtherCluster. A claim that was opened before an operator raised all marks
 	// is lost, by ErrRaised, and so says Release. After any other error the
 	// outcome is unknown: the old ceiling holds, and the call is to be made again.
@@ -127,7 +131,7 @@ type Claim interface {
 
 	// Release stores the larger of last, the highest tick that was issued, and
 	// the floor of the grants that this claim had, as the record's ceiling, and
-	// frees the worker ID in the same step. The caller has closed its lane and
+	// frees the worker ID in the same step if the claim node is there. The caller has closed its lane and
 	// journaled last before. ErrLost means that the claim is lost, and that nothing was
 	// lowered but by a try whose reply was lost, before another opened the record or
 	// made the tree anew; and so does ErrOtherCluster. After any other error the

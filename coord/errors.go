@@ -7,12 +7,12 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// ErrLost means that the claim is gone or that its record has been opened by
-// another. It is final: the worker ID must be claimed anew.
+// ErrLost means that another has opened the record, or claims the worker ID by now, or that the claim
+// was released. It is final: a worker ID must be claimed anew.
 var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 
-// ErrRaced means that a record or its claim changed between the two steps of a claim. Nothing was
-// opened.
+// ErrRaced means that a record or the cluster record changed between the two steps of a claim. Nothing
+// was opened.
 var ErrRaced = errors.New("the record was changed by another before it was opened; claim again")
 
 // ErrRaised is ErrLost for a claim that was opened before an operator raised all marks.

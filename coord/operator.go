@@ -67,9 +67,9 @@ type Operator interface {
 	// then nothing that is there is changed. Inspect comes after it.
 	Import(ctx context.Context, export []byte) error
 
-	// Clear deletes a claim's node, which frees its worker ID; the daemon that
-	// holds it, if there is one, loses the claim but neither its grant nor its
-	// record. ErrNoClaim if no claim has that name.
+	// Clear deletes a claim's node, which frees its worker ID. The daemon that
+	// holds it, if there is one, keeps grant and record, and makes the claim again unless another
+	// has claimed the worker ID by then. ErrNoClaim if no claim has that name.
 	Clear(ctx context.Context, claim string) error
 
 	// History returns who held the worker ID, the oldest first, as far back as it

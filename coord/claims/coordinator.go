@@ -9,9 +9,10 @@
 //
 // Who owns a worker ID opens its record: whatever depends on who the holder was is
 // decided on the record as it was read, and the opening is stored only if the record
-// still has that version and the claim node is still there. So a claimant that is
-// wrong about anything fails to write, and sessions decide only when a worker ID
-// changes hands. Every later write is fenced in the same way and carries a nonce, by
+// still has that version. So a claimant that is
+// wrong about anything fails to write, and claims and sessions decide only when a worker ID
+// changes hands: a holder whose claim node is gone goes on, and makes it again. Every later write is
+// fenced in the same way and carries a nonce, by
 // which a writer that got no answer finds out whether it was its own that was stored.
 //
 // All of it happens in one cluster: each request is fenced by the cluster record too.

@@ -188,18 +188,9 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	return err
 }
 
-// importRecord stores a record that is not there. Every write of a record is fenced by a claim
-// node, so it makes one, which the write deletes again. One that is left behind ends with the
-// session.
+// importRecord stores a record that is not there.
 func (c *Coordinator) importRecord(ctx context.Context, at Entry, w exported) error {
-	made, err := c.store.Create(ctx, at, Claimant{
-		Worker: w.Worker, Token: c.random.token(), Value: encode(member{Incarnation: c.identity.Incarnation}),
-		Assign: func(uint64) int { return BySequence },
-	})
-	if err != nil {
-		return err
-	}
-	write := Write{Doing: "import a record", Node: made.Node, Record: Entry{Value: w.Record}, History: Entry{Value: w.History}, Delete: true}
+	write := Write{Doing: "import a record", Worker: w.Worker, Record: Entry{Value: w.Record}, History: Entry{Value: w.History}}
 	if list, err := decodeHistory(w.History); err == nil && len(list) > 0 {
 		write.Host = list[len(list)-1].Host
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/internal/mutex"
@@ -14,18 +15,22 @@ import (
 // held implements coord.Claim.
 type held struct {
 	c         *Coordinator
-	node      Node
-	epoch     string // the cluster record's at the opening
+	worker    int
+	before    func() error // see coord.Request.Before
+	epoch     string       // the cluster record's at the opening
 	opening   string
 	continues bool
 	floor     generator.Tick
-	minimum   generator.Tick // a release never goes below it
+	minimum   generator.Tick         // a release never goes below it
+	name      atomic.Pointer[string] // of the claim node; empty while it is not there
 
-	mutex   mutex.Mutex // guards what follows; held during a request
-	version int64
-	record  record   // as it was stored last
-	doubt   *attempt // sent, and its outcome is not known; nil: there is none
-	lost    error    // why; nil: not as far as is known
+	mutex    mutex.Mutex // guards what follows; held during a request
+	node     Node        // the last one, whether or not it is there
+	identity string      // of the cluster record in which the record had the version
+	version  int64
+	record   record   // as it was stored last
+	doubt    *attempt // sent, and its outcome is not known; nil: there is none
+	lost     error    // why; nil: not as far as is known
 }
 
 // attempt is a write of the record. Nothing else is written while its outcome is not known.
@@ -41,17 +46,16 @@ func (a attempt) doing() string {
 	return doingExtend
 }
 
-func (h *held) Worker() int           { return h.node.Worker }
-func (h *held) Name() string          { return h.node.Name }
+func (h *held) Worker() int           { return h.worker }
+func (h *held) Name() string          { return *h.name.Load() }
 func (h *held) Opening() string       { return h.opening }
 func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
 // Why a claim is lost.
 var (
-	errOpened   = fmt.Errorf("another has opened the record: %w", coord.ErrLost)
-	errVanished = fmt.Errorf("the claim node is gone: its session has ended, or somebody has deleted it: "+
-		"an operator with flakeward claims clear, or a daemon that takes itself for this one, on a copy of its state directory: %w", coord.ErrLost)
+	errOpened = fmt.Errorf("another has opened the record: %w", coord.ErrLost)
+	errPassed = fmt.Errorf("the claim node was gone, and another claims the worker ID by now: %w", coord.ErrLost)
 )
 
 // What a write is for.
@@ -88,8 +92,44 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	if err := h.write(ctx, attempt{record: next}); err != nil {
 		return err
 	}
+	if h.Name() == "" {
+		// What is stored is granted, whether or not there is a node.
+		if err := h.claimAgain(ctx); h.lost != nil {
+			return h.lost
+		} else if err != nil {
+			h.c.log.Info("a claim that is gone could not be made again; a later publish will", "worker", h.worker, "error", err)
+		}
+	}
 	h.c.nodes.reap(ctx)
 	return nil
+}
+
+// claimAgain makes another claim node for the worker ID, and names it in the record. If another's is
+// there first, the claim is lost: the other opens the record, or has seen that it has to go on.
+func (h *held) claimAgain(ctx context.Context) error {
+	n, err := claimant{c: h.c, request: coord.Request{Before: h.before}}.createNode(ctx, h.worker)
+	if errors.Is(err, errTaken) {
+		return h.lose(ctx, fmt.Errorf("%w (%w)", errPassed, err))
+	}
+	if err != nil {
+		return err
+	}
+	h.node = n.Node
+	h.found(true)
+	next := h.record
+	next.Claim = n.Name
+	return h.write(ctx, attempt{record: next})
+}
+
+// found notes whether the claim node was there.
+func (h *held) found(there bool) {
+	name := ""
+	if there {
+		name = h.node.Name
+	} else {
+		h.c.nodes.unuse(h.node.Token)
+	}
+	h.name.Store(&name)
 }
 
 // Release implements coord.Claim.
@@ -146,33 +186,50 @@ func (h *held) write(ctx context.Context, w attempt) error {
 // leaves the write in doubt.
 func (h *held) send(ctx context.Context) error {
 	w := *h.doubt
-	sent := Write{Doing: w.doing(), Node: h.node, Record: Entry{Value: encode(w.record), Version: h.version}, Delete: w.release}
+	sent := Write{Doing: w.doing(), Worker: h.worker, Claim: h.node.Name, Record: Entry{Value: encode(w.record)}, Delete: w.release}
 	var done Written
+	identity := ""
 	err := h.c.cluster.inCluster(ctx, func(j *cluster) (err error) {
+		identity = j.record.Identity
 		if j.epoch != h.epoch {
 			return coord.ErrRaised
 		}
+		if identity != h.identity {
+			// Its version says nothing here: a tree that was emptied, and imported into, counts anew.
+			stored, err := h.c.store.Record(ctx, j.entry, h.worker)
+			if err != nil {
+				return err
+			}
+			if !bytes.Equal(stored.Value, encode(h.record)) {
+				done = Written{Record: stored, Claimed: h.Name() != ""}
+				return nil
+			}
+			h.identity, h.version = identity, stored.Version
+		}
+		sent.Record.Version = h.version
 		done, err = h.c.store.Write(ctx, j.entry, sent)
 		return err
 	})
 	switch {
-	case errors.Is(err, coord.ErrRaised):
-		return h.lose(err, true)
+	case errors.Is(err, coord.ErrLost):
+		return h.lose(ctx, err)
 	case err != nil:
 		return err
+	}
+	h.found(done.Claimed)
+	switch {
 	case done.Stored || bytes.Equal(done.Record.Value, sent.Record.Value):
 		h.confirm(done.Record.Version)
+		h.identity = identity
 		return nil
 	case done.Record.Version < h.version:
 		// Nobody deletes a record, and no write takes one back.
-		return h.c.cluster.wentBack(h.Worker(), h.version, done.Record.Version)
-	case !done.Claimed:
-		return h.lose(errVanished, false)
+		return h.c.cluster.wentBack(h.worker, h.version, done.Record.Version)
 	}
-	if _, err := readRecord(h.c.store, h.Worker(), done.Record); err != nil {
+	if _, err := readRecord(h.c.store, h.worker, done.Record); err != nil {
 		h.c.log.Error("a record changed under its claim", "error", err)
 	}
-	return h.lose(errOpened, true)
+	return h.lose(ctx, errOpened)
 }
 
 // confirm makes the write in doubt the last one that is known to be stored.
@@ -186,12 +243,11 @@ func (h *held) confirm(version int64) {
 }
 
 // lose gives the claim up for good, and returns why.
-func (h *held) lose(why error, nodeRemains bool) error {
+func (h *held) lose(ctx context.Context, why error) error {
 	h.lost, h.doubt = why, nil
-	if nodeRemains {
-		h.c.nodes.orphan(h.node.Token)
-	} else {
-		h.c.nodes.unuse(h.node.Token)
+	if h.Name() != "" {
+		h.c.nodes.discard(ctx, h.node)
+		h.found(false)
 	}
 	return why
 }

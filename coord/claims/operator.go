@@ -231,23 +231,22 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 // gone on from.
 func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) error {
 	return c.cluster.inCluster(ctx, func(j *cluster) error {
-		made, err := c.store.Create(ctx, j.entry, Claimant{
-			Worker: worker, Token: c.random.token(), Value: encode(member{Incarnation: c.identity.Incarnation}), Assign: j.assign,
-		})
+		stored, err := c.store.Record(ctx, j.entry, worker)
 		if err != nil {
 			return err
 		}
 		var r record
-		if made.Record.Version != 0 {
-			if r, err = readRecord(c.store, worker, made.Record); err != nil {
+		if stored.Version != 0 {
+			if r, err = readRecord(c.store, worker, stored); err != nil {
 				return err
 			}
 		}
-		if r.Ceiling < to {
-			r.Ceiling, r.Mark = to, 0
-			r.Holder, r.Claim, r.Nonce = coord.OpeningID(c.random.token(), j.epoch), made.Name, c.random.token()
+		if r.Ceiling >= to {
+			return nil
 		}
-		written, err := c.store.Write(ctx, j.entry, Write{Doing: "add a worker ID", Node: made.Node, Record: Entry{Value: encode(r), Version: made.Record.Version}, Delete: true})
+		r.Ceiling, r.Mark = to, 0
+		r.Holder, r.Claim, r.Nonce = coord.OpeningID(c.random.token(), j.epoch), "", c.random.token()
+		written, err := c.store.Write(ctx, j.entry, Write{Doing: "add a worker ID", Worker: worker, Record: Entry{Value: encode(r), Version: stored.Version}})
 		if err == nil && !written.Stored {
 			err = fmt.Errorf("%s: worker ID %d: another writes its record: run it again", c.store.Name(), worker)
 		}

@@ -40,21 +40,21 @@ func (p *pending) Open(ctx context.Context) (coord.Claim, error) {
 // compares, and what it finds instead carries its nonce exactly if the earlier try
 // was stored. An opening whose outcome stays unknown is never taken as stored.
 //
-// If the marks were raised meanwhile, the opening is void, stored or not.
+// If the cluster record was changed meanwhile, the opening is void, stored or not.
 func (p *pending) open(ctx context.Context) (*held, error) {
 	c, n, request, continues := p.c, p.node, p.request, p.continues
 	o := n.cluster.opening(n.record, request, continues)
 	opened := o.record
 	opened.Holder, opened.Claim, opened.Nonce = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token()
 	w := Write{
-		Doing: doingOpen, Node: n.Node, Host: c.identity.Host, Before: c.before(n.History),
+		Doing: doingOpen, Worker: n.Worker, Claim: n.Name, Host: c.identity.Host, Before: c.before(n.History),
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
 		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, o.from, n.since)),
 	}
 	for {
 		var done Written
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-			if j.epoch != n.cluster.epoch {
+			if j.record.Identity != n.cluster.record.Identity { // the version was read in another cluster record
 				return coord.ErrRaced
 			}
 			done, err = c.store.Write(ctx, j.entry, w)
@@ -71,10 +71,12 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 		case !done.Stored && !bytes.Equal(done.Record.Value, w.Record.Value):
 			return nil, coord.ErrRaced
 		}
-		return &held{
-			c: c, node: n.Node, epoch: n.cluster.epoch, opening: opened.Holder,
+		h := &held{
+			c: c, worker: n.Worker, before: request.Before, epoch: n.cluster.epoch, opening: opened.Holder,
 			continues: continues, floor: opened.Ceiling, minimum: o.minimum,
-			mutex: mutex.New(), version: done.Record.Version, record: opened,
-		}, nil
+			mutex: mutex.New(), node: n.Node, identity: n.cluster.record.Identity, version: done.Record.Version, record: opened,
+		}
+		h.found(done.Claimed)
+		return h, nil
 	}
 }

@@ -49,9 +49,8 @@ type Store interface {
 	// there is none, and reads what its worker ID's opening depends on.
 	Create(ctx context.Context, layout Entry, claim Claimant) (Created, error)
 
-	// Write stores a record if the claim node is the one that Create returned and
-	// the record is still at the version that the writer saw last. It reports
-	// what it found if either is not so.
+	// Write stores a record if that is still at the version which the writer saw last, and
+	// reports what it found if it is not.
 	Write(ctx context.Context, layout Entry, w Write) (Written, error)
 
 	// Delete deletes a claim node; one that is not there is no error.
@@ -75,6 +74,9 @@ type Store interface {
 
 	// Host returns the worker ID that the host had last, as Write stored it.
 	Host(ctx context.Context, host string) (Entry, error)
+
+	// Record returns the record of a worker ID, as the newest state of the coordinator has it.
+	Record(ctx context.Context, layout Entry, worker int) (Entry, error)
 
 	// History returns the history of a worker ID, as Write stored it.
 	History(ctx context.Context, layout Entry, worker int) (Entry, error)
@@ -167,8 +169,11 @@ type Created struct {
 // Write is a write of a record.
 type Write struct {
 	Doing  string // what it is for, in errors: "extend a grant"
-	Node   Node   // the writer's claim node
-	Record Entry  // the new value, and the version that it replaces; 0: there must be none
+	Worker int
+	// Claim is the name of the writer's claim node, which decides nothing: see Written.Claimed. Empty
+	// if it never had one.
+	Claim  string
+	Record Entry // the new value, and the version that it replaces; 0: there must be none
 	// Host, if not empty, is the host whose preference this worker ID becomes.
 	Host string
 	// Before, if not empty, is the host that had this worker ID before: its preference is deleted,
@@ -177,7 +182,7 @@ type Write struct {
 	// History, if its Value is not nil, is stored as the worker ID's history in the
 	// place of that version.
 	History Entry
-	// Delete deletes the claim node in the same step.
+	// Delete deletes the claim node in the same step, if it is there.
 	Delete bool
 }
 
@@ -188,7 +193,7 @@ type Written struct {
 	// just what the Write wanted if only the history was another.
 	Stored bool
 	Record Entry
-	// Claimed is whether the writer's claim node is still there.
+	// Claimed is whether the writer's claim node was there.
 	Claimed bool
 }
 

@@ -60,7 +60,7 @@ type record struct {
 	Mark generator.Tick `json:"mark"`
 	// Holder is the ID of the last opening.
 	Holder string `json:"holder"`
-	// Claim is the name of the claim node that the holder opened with.
+	// Claim is the name of the holder's claim node: the one that it opened with, or has made since.
 	Claim string `json:"claim"`
 	// Nonce is new in every write: by it a writer knows its own.
 	Nonce string `json:"nonce"`

@@ -165,6 +165,17 @@ func (k *kit) state() state {
 	return s
 }
 
+// stored is the state without the claims: whoever finds that its claim is lost deletes that.
+func (k *kit) stored() state {
+	k.Helper()
+	s := k.state()
+	s.members = nil
+	for i := range s.marks {
+		s.marks[i].Claim = ""
+	}
+	return s
+}
+
 // createdAnew holds each request of each call back that writes, has the tree wiped and made anew, with
 // a holder of the same worker ID whose record has the same version, and lets the request go.
 func createdAnew(k *kit) {

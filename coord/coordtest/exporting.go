@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord"
@@ -18,6 +19,7 @@ var exporting = []testCase{
 		must.Fail(k, err, coord.ErrNoCluster)
 	}},
 	{"import: the cluster goes on from its records", imported},
+	{"import: a write of before, whose version is right again", importedAndRight},
 	{"import: refused where something is, and for what is no whole export", importRefused},
 	{"import: an interrupted one is not served, and is gone on with by the same export alone", importInterrupted},
 }
@@ -103,14 +105,51 @@ func imported(k *kit) {
 	if got := k.history(after, c.Worker()); !slices.Equal(got, history) {
 		k.Errorf("the history was\n%+v and is\n%+v", history, got)
 	}
-	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 9000}); err == nil {
-		k.Error("who held it before goes on, without a claim here")
+	// Who held it before goes on, unless it was told that what it knew is gone.
+	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 9000}); err != nil && !errors.As(err, new(*coord.RestoredError)) {
+		k.Errorf("Extend by who held it before: %v", err)
+	} else if m, _ := k.mark(after, c.Worker()); err == nil && (m.Ceiling != 9000 || m.Claim != c.Name()) {
+		k.Errorf("Extend by who held it before left %+v", m)
 	}
+	k.revoke(n)
 	if back := k.start("a").claim(continuing(c, 900)); back.Worker() != c.Worker() || !back.Continues() {
 		k.Errorf("the holder got worker ID %d, continues %v; want %d, true", back.Worker(), back.Continues(), c.Worker())
 	}
 	if got := k.start("b").claim(anyone()); got.Worker() != other.Worker() || got.Continues() || got.Floor() != 1500 {
 		k.Errorf("a start of the other host got worker ID %d, continues %v, floor %d; want %d, false, 1500", got.Worker(), got.Continues(), got.Floor(), other.Worker())
+	}
+}
+
+// importedAndRight has a tree emptied, imported into, and written by another holder of the same worker
+// ID, until the record has the version again that the holder of before knows, or close to it.
+func importedAndRight(k *kit) {
+	if k.Wipe == nil {
+		return
+	}
+	for others := range 5 {
+		n, c := k.held()
+		file := k.export()
+		k.Wipe(k)
+		must.Do(k, k.Operator(k).Import(k.Context(), file))
+		k.made = true
+		theirs := k.start("b").claim(wanting(c.Worker()))
+		for range others {
+			k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500, Mark: 2600})
+		}
+		before := k.stored()
+		for name, call := range map[string]func() error{
+			"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 1100}) },
+			"Release": func() error { return c.Release(k.Context(), 500) },
+		} {
+			if err := call(); err == nil {
+				k.Errorf("%s of before the import passed, behind %d writes of the next holder", name, others)
+			}
+		}
+		if after := k.stored(); !reflect.DeepEqual(after, before) {
+			k.Errorf("a claim of before the import wrote, behind %d writes of the next holder: from\n%+v to\n%+v", others, before, after)
+		}
+		Close(k, n)
+		k.Wipe(k)
 	}
 }
 

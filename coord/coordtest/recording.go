@@ -17,13 +17,15 @@ var recording = []testCase{
 	{"the holder who came back", holderWhoCameBack},
 	{"W1, W2, W1: only the newest opening of W1 is continued", backToTheFirst},
 	{"extend: raises and never lowers", extendRaises},
-	{"extend: after the session ended, lost for good", extendAfterLoss},
+	{"extend: after the session ended, the claim is made again", extendAfterSession},
+	{"extend: after another's claim, lost for good", extendAfterClaim},
 	{"extend: after another's opening, lost for good", extendAfterOpening},
 	{"extend: by two of one process, each on its own worker ID", extendTwo},
 	{"release: lowers to the last tick and frees at once", releaseLowers},
 	{"release: never below the floor of its own grants", releaseFloor},
 	{"release: what was continued is lowered too", releaseContinued},
-	{"release: after a loss, lowers nothing", releaseAfterLoss},
+	{"release: after the session ended, lowers too", releaseAfterSession},
+	{"release: after another's opening, lowers nothing", releaseAfterOpening},
 }
 
 func openingKeepsCeiling(k *kit) {
@@ -205,24 +207,54 @@ func extendRaises(k *kit) {
 	}
 }
 
-func extendAfterLoss(k *kit) {
-	n := k.start("a")
+func extendAfterSession(k *kit) {
+	n, other := k.start("a"), k.start("b")
+	c := n.claim(wanting(3))
+	k.extend(c, coord.Progress{Ceiling: 100})
+	for range 3 {
+		was, ceiling := c.Name(), coord.Progress{Ceiling: 100}
+		if m, _ := other.member(3); m.Claim != was {
+			k.Fatalf("before the session ended: %+v, want the claim %s", m, was)
+		}
+		k.revoke(n)
+		ceiling.Ceiling += 100
+		k.extend(c, ceiling)
+		m, ok := other.member(3)
+		if !ok || m.Claim != c.Name() || m.Claim == was || m.Opening != c.Opening() || m.Ceiling != ceiling.Ceiling || m.Incarnation != n.identity.Incarnation {
+			k.Errorf("after the session ended and an Extend to %d by %s, before %s: %+v", ceiling.Ceiling, c.Name(), was, m)
+		}
+		if got := other.claim(wanting(3)); got.Worker() == 3 {
+			k.Fatal("worker ID 3 was had by another")
+		}
+	}
+	k.release(c, 150)
+	if _, ok := other.member(3); ok {
+		k.Error("released, and still claimed")
+	}
+}
+
+// Another's claim that is there before is one that opens the record, or has seen that it cannot.
+func extendAfterClaim(k *kit) {
+	n, other := k.start("a"), k.start("b")
 	c := n.claim(wanting(3))
 	k.extend(c, coord.Progress{Ceiling: 100})
 	k.revoke(n)
-	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coord.ErrLost) {
-		k.Fatalf("Extend after the session ended: %v, want ErrLost", err)
-	}
-	again := n.claim(wanting(3))
-	if again.Worker() != 3 || again.Floor() != 100 {
-		k.Errorf("claimed again: worker ID %d above %d, want 3 above 100", again.Worker(), again.Floor())
-	}
+	pending := must.Get(other.Claim(k.Context(), wanting(3)))(k)
+	theirs, _ := n.member(3)
 	for range 2 {
-		if err := c.Extend(k.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
-			k.Errorf("Extend by the lost claim: %v, want ErrLost", err)
+		if err := c.Extend(k.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coord.ErrLost) {
+			k.Errorf("Extend after another's claim: %v, want ErrLost", err)
 		}
 	}
-	k.extend(again, coord.Progress{Ceiling: 150})
+	if ms := n.members(); len(ms) != 1 || ms[0].Claim != theirs.Claim || c.Name() != "" {
+		k.Errorf("Members: %+v, want the other's claim alone", ms)
+	}
+	if _, err := pending.Open(k.Context()); !errors.Is(err, coord.ErrRaced) {
+		k.Errorf("Open of what was extended meanwhile: %v, want ErrRaced", err)
+	}
+	if got := other.claim(wanting(3)); got.Worker() != 3 || got.Floor() != 200 {
+		k.Errorf("worker ID %d above %d, want 3 above 200", got.Worker(), got.Floor())
+	}
 }
 
 func extendAfterOpening(k *kit) {
@@ -306,17 +338,25 @@ func releaseContinued(k *kit) {
 	}
 }
 
-func releaseAfterLoss(k *kit) {
+func releaseAfterSession(k *kit) {
+	n := k.start("a")
+	c := n.claim(wanting(1))
+	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 500})
+	k.revoke(n)
+	k.release(c, 600)
+	if ms := n.members(); len(ms) != 0 {
+		k.Errorf("Members: %+v, want none", ms)
+	}
+	if got := k.floorOf(1); got != 600 {
+		k.Errorf("floor %d, want 600", got)
+	}
+}
+
+func releaseAfterOpening(k *kit) {
 	a, b := k.start("a"), k.start("b")
 	lost := a.claim(wanting(1))
 	k.extend(lost, coord.Progress{Ceiling: 1000, Issued: 500})
 	k.revoke(a)
-	if err := lost.Release(k.Context(), 500); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Release after the session ended: %v, want ErrLost", err)
-	}
-	if got := k.floorOf(1); got != 1000 {
-		k.Errorf("floor %d, want 1000", got)
-	}
 	now := b.claim(wanting(1))
 	k.extend(now, coord.Progress{Ceiling: 2000})
 	if err := lost.Release(k.Context(), 500); !errors.Is(err, coord.ErrLost) {

@@ -58,11 +58,11 @@ func restoredAndRight(k *kit) {
 					k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500, Mark: 2600})
 				}
 			}
-			before := k.state()
+			before := k.stored()
 			cancel()
 			<-done
 			release()
-			if after := k.state(); !reflect.DeepEqual(after, before) {
+			if after := k.stored(); !reflect.DeepEqual(after, before) {
 				k.Errorf("%s, behind %d writes of the next holder, came late and passed: from\n%+v to\n%+v", name, others, before, after)
 			}
 			// The caller has learned of the raise, and its claim is over.
@@ -72,7 +72,7 @@ func restoredAndRight(k *kit) {
 			if err := call(k.Context(), c); err == nil {
 				k.Errorf("%s of a claim of before the restore passed", name)
 			}
-			if after := k.state(); !reflect.DeepEqual(after, before) {
+			if after := k.stored(); !reflect.DeepEqual(after, before) {
 				k.Errorf("%s of a claim of before the restore wrote: from\n%+v to\n%+v", name, before, after)
 			}
 			if _, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest}); err != nil && !errors.As(err, new(*coord.RestoredError)) {
@@ -81,7 +81,7 @@ func restoredAndRight(k *kit) {
 			if err := call(k.Context(), c); err == nil {
 				k.Errorf("%s of a claim of before the restore passed, once it had joined again", name)
 			}
-			if after := k.state(); !reflect.DeepEqual(after, before) {
+			if after := k.stored(); !reflect.DeepEqual(after, before) {
 				k.Errorf("%s of a claim of before the restore wrote, once it had joined again: from\n%+v to\n%+v", name, before, after)
 			}
 			for _, c := range []coord.Coordinator{o.(coord.Coordinator), n, other} {

@@ -166,21 +166,19 @@ func severalLoss(k *kit) {
 		k.extend(c, coord.Progress{Ceiling: 100, Mark: 10})
 		claims = append(claims, c)
 	}
-	lost := claims[2]
+	lost, other := claims[2], k.start("b")
 	must.Do(k, operator.Clear(k.Context(), lost.Name()))
+	if c := other.claim(wanting(lost.Worker())); c.Worker() != lost.Worker() {
+		k.Fatalf("worker ID %d is not free", lost.Worker())
+	}
 	for i, c := range claims {
 		err := c.Extend(k.Context(), coord.Progress{Ceiling: 200, Mark: 20})
 		if want := i == 2; errors.Is(err, coord.ErrLost) != want || err != nil && !want {
 			k.Errorf("claim %d: Extend: %v, want that it is lost: %v", i, err, want)
 		}
 	}
-	r := continuing(lost, 20)
-	r.Predecessor = lost.Name()
-	if back := n.claim(r); back.Worker() != lost.Worker() || !back.Continues() {
-		k.Errorf("a claim of worker ID %d got %d, continues %v; want %d and true", lost.Worker(), back.Worker(), back.Continues(), lost.Worker())
-	}
 	// Nor does a claim take another of the session for an orphan, or for a dead predecessor's.
-	r = wanting(claims[0].Worker())
+	r := wanting(claims[0].Worker())
 	r.Predecessor = claims[0].Name()
 	if c := n.claim(r); c.Worker() == claims[0].Worker() {
 		k.Errorf("worker ID %d was taken from another claim of the session", c.Worker())

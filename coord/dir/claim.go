@@ -278,16 +278,21 @@ func (s *store) finish() bool {
 // and what they were granted last is settled by whoever opens their records next.
 func (s *store) endSession() {
 	s.config.Log.Error("the coordinator's directory could not be synced: the claims are given up and made again; look for the reason in the kernel's log", "path", s.config.Path)
-	if s.ended == nil {
-		s.ended = map[string]bool{}
-	}
 	for name := range s.claims {
-		s.ended[name] = true
+		s.over(name)
 		s.drop(name)
 	}
 	s.dir.close()
 	s.dir = nil
 }
 
-// over is the error of a claim that was given up.
+// over gives a claim up: nothing is written under it any more.
+func (s *store) over(name string) {
+	if s.ended == nil {
+		s.ended = map[string]bool{}
+	}
+	s.ended[name] = true
+}
+
+// errOver is the error of a claim that was given up.
 var errOver = fmt.Errorf("its session ended because the directory could not be synced: %w; %w", coord.ErrLost, claims.ErrRefused)

@@ -72,31 +72,37 @@ func TestAFileThatCannotBeSyncedIsNotThere(t *testing.T) {
 	}
 }
 
-// What the kernel shows after that, the disk may not have: nothing is acknowledged by reading it.
+// What the kernel shows after that, the disk may not have: nothing is acknowledged by reading it, also
+// where somebody has deleted the claim before.
 func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "coord")
-	c := opened(t, path, "a", 2)
-	claim := claimed(t, c)
-	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
-		if info := must.Get(f.Stat())(t); info.IsDir() {
-			return unix.EIO
+	for _, cleared := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "coord")
+		c := opened(t, path, "a", 2)
+		claim := claimed(t, c)
+		if cleared {
+			must.Do(t, c.Clear(t.Context(), claim.Name()))
 		}
-		return sync(f)
-	})
-	coded(t, "Extend", claim.Extend(t.Context(), coord.Progress{Ceiling: 500}), dir.CodeDisk)
-	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error { return sync(f) })
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.Is(err, coord.ErrLost) {
-		t.Errorf("Extend: %v, want ErrLost", err)
+		dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+			if info := must.Get(f.Stat())(t); info.IsDir() {
+				return unix.EIO
+			}
+			return sync(f)
+		})
+		coded(t, "Extend", claim.Extend(t.Context(), coord.Progress{Ceiling: 500}), dir.CodeDisk)
+		dir.Sync(c, func(f *os.File, sync func(*os.File) error) error { return sync(f) })
+		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.Is(err, coord.ErrLost) {
+			t.Errorf("cleared %v: Extend: %v, want ErrLost", cleared, err)
+		}
+		if all := members(t, c); len(all) != 0 {
+			t.Errorf("cleared %v: the members are %+v, want none", cleared, all)
+		}
+		again := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: claim.Worker(), Latest: 1 << 40}))(t)
+		if again.Worker() != claim.Worker() || again.Floor() != 500 {
+			t.Errorf("cleared %v: worker ID %d above %d, want %d above 500, which the disk may have", cleared, again.Worker(), again.Floor(), claim.Worker())
+		}
+		must.Do(t, again.Extend(t.Context(), coord.Progress{Ceiling: 600}))
 	}
-	if all := members(t, c); len(all) != 0 {
-		t.Errorf("the members are %+v, want none", all)
-	}
-	again := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: claim.Worker(), Latest: 1 << 40}))(t)
-	if again.Worker() != claim.Worker() || again.Floor() != 500 {
-		t.Errorf("worker ID %d above %d, want %d above 500, which the disk may have", again.Worker(), again.Floor(), claim.Worker())
-	}
-	must.Do(t, again.Extend(t.Context(), coord.Progress{Ceiling: 600}))
 }
 
 // An opening that the disk may not have is not found out to be stored by looking.

@@ -17,11 +17,11 @@ var _ claims.Store = (*store)(nil)
 // next one. What comes after it are hints.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	return fenced(ctx, s, w.Doing, layout, func(d *directory) (claims.Written, error) {
-		worker := w.Node.Worker
-		if s.ended[w.Node.Name] {
+		worker := w.Worker
+		if s.ended[w.Claim] {
 			return claims.Written{}, errOver
 		}
-		claimed, err := s.holds(d, w.Node.Name)
+		claimed, err := s.holds(d, w.Claim)
 		if err != nil {
 			return claims.Written{}, err
 		}
@@ -29,7 +29,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 		if err != nil {
 			return claims.Written{}, err
 		}
-		if !claimed || record.Version != w.Record.Version {
+		if record.Version != w.Record.Version {
 			return claims.Written{Record: record, Claimed: claimed}, nil
 		}
 		if w.History.Value != nil {
@@ -39,7 +39,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 			}
 			written := bytes.Equal(history.Value, w.History.Value) // by an earlier try
 			if !written && history.Version != w.History.Version {
-				return claims.Written{Record: record, Claimed: true}, nil
+				return claims.Written{Record: record, Claimed: claimed}, nil
 			}
 			if !written {
 				if _, err := s.put(d, historyOf(worker), history, w.History.Value); err != nil {
@@ -48,21 +48,24 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 			}
 		}
 		stored, err := s.put(d, recordOf(worker), record, w.Record.Value)
+		if errors.Is(err, errUnsynced) {
+			s.over(w.Claim) // to send it again shows nothing
+		}
 		if err != nil {
 			return claims.Written{}, err
 		}
 		s.prefer(d, w)
-		if w.Delete {
-			s.release(d, w.Node.Name)
+		if w.Delete && claimed {
+			s.release(d, w.Claim)
 		}
-		return claims.Written{Stored: true, Record: stored, Claimed: !w.Delete}, nil
+		return claims.Written{Stored: true, Record: stored, Claimed: claimed}, nil
 	})
 }
 
 // prefer stores which worker ID the host had last. On a disk that is full it does not, and the
 // host's next start takes another one.
 func (s *store) prefer(d *directory, w claims.Write) {
-	worker := strconv.Itoa(w.Node.Worker)
+	worker := strconv.Itoa(w.Worker)
 	if w.Before != "" {
 		before := hostOf(w.Before)
 		if e, err := d.entry(before); err == nil && string(e.Value) == worker {
@@ -172,6 +175,11 @@ func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
 		err = nil
 	}
 	return found, err
+}
+
+// Record implements claims.Store.
+func (s *store) Record(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
+	return fenced(ctx, s, "read a record", layout, func(d *directory) (claims.Entry, error) { return d.entry(recordOf(worker)) })
 }
 
 // History implements claims.Store.

@@ -21,6 +21,7 @@ const (
 	kindMake    kind = "make the layout"
 	kindReplace kind = "replace the layout"
 	kindHost    kind = "read the host's worker ID"
+	kindRecord  kind = "read a record"
 	kindHistory kind = "read a history"
 	kindNumber  kind = "draw a sequence number"
 	kindCreate  kind = "create a claim"

@@ -92,7 +92,7 @@ const (
 // stream that it gives up only when its connection fails, which a member that hangs
 // takes longer to show than a lease lives. The first would not matter here: nothing
 // that is issued or written depends on the lease, or on what this side believes of
-// it, for each write is fenced in etcd by the claim's node itself. The second would
+// it. The second would
 // cost the worker ID for no reason.
 //
 // A stream that ends says nothing of the lease: after a leader change or an outage of

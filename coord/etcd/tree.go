@@ -165,34 +165,37 @@ func (s *store) created(resp *clientv3.TxnResponse, name nodeName) claims.Create
 
 // Write implements claims.Store.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
-	claim, record, history := s.keys.claim(w.Node.Name), s.keys.record(w.Node.Worker), s.keys.history(w.Node.Worker)
-	cmps := []clientv3.Cmp{
-		clientv3.Compare(clientv3.CreateRevision(claim), "=", w.Node.Created),
-		clientv3.Compare(clientv3.ModRevision(record), "=", w.Record.Version),
-	}
+	claim, record, history := s.keys.claim(w.Claim), s.keys.record(w.Worker), s.keys.history(w.Worker)
+	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(record), "=", w.Record.Version)}
 	then := []clientv3.Op{clientv3.OpPut(record, string(w.Record.Value))}
 	if w.Host != "" {
-		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Node.Worker)))
+		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Worker)))
 	}
 	if w.Before != "" {
 		before := s.keys.host(w.Before)
-		then = append(then, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(before), "=", strconv.Itoa(w.Node.Worker))}, []clientv3.Op{clientv3.OpDelete(before)}, nil))
+		then = append(then, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(before), "=", strconv.Itoa(w.Worker))}, []clientv3.Op{clientv3.OpDelete(before)}, nil))
 	}
 	if w.History.Value != nil {
 		cmps = append(cmps, clientv3.Compare(clientv3.ModRevision(history), "=", w.History.Version))
 		then = append(then, clientv3.OpPut(history, string(w.History.Value)))
 	}
+	there := clientv3.OpGet(claim, clientv3.WithKeysOnly())
 	if w.Delete {
-		then = append(then, clientv3.OpDelete(claim))
+		there = clientv3.OpDelete(claim)
 	}
-	resp, err := s.txns.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim), clientv3.OpGet(record)})
-	if err != nil {
+	then = append(then, there) // last
+	resp, err := s.txns.inCluster(ctx, layout, kind(w.Doing), cmps, then, []clientv3.Op{clientv3.OpGet(claim, clientv3.WithKeysOnly()), clientv3.OpGet(record)})
+	switch {
+	case err != nil:
 		return claims.Written{}, err
+	case !resp.Succeeded:
+		return claims.Written{Claimed: kvAt(resp, 0) != nil, Record: entry(kvAt(resp, 1))}, nil
 	}
-	if resp.Succeeded {
-		return claims.Written{Stored: true, Record: claims.Entry{Value: w.Record.Value, Version: resp.Header.Revision}, Claimed: !w.Delete}, nil
-	}
-	return claims.Written{Claimed: kvAt(resp, 0) != nil, Record: entry(kvAt(resp, 1))}, nil
+	last := resp.Responses[len(then)-1]
+	return claims.Written{
+		Stored: true, Record: claims.Entry{Value: w.Record.Value, Version: resp.Header.Revision},
+		Claimed: len(last.GetResponseRange().GetKvs()) > 0 || last.GetResponseDeleteRange().GetDeleted() > 0,
+	}, nil
 }
 
 // Delete implements claims.Store.
@@ -277,6 +280,12 @@ func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, err
 // Host implements claims.Store.
 func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
 	resp, err := s.txns.commit(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host))}, nil)
+	return entry(kvAt(resp, 0)), err
+}
+
+// Record implements claims.Store.
+func (s *store) Record(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
+	resp, err := s.txns.inCluster(ctx, layout, kindRecord, nil, []clientv3.Op{clientv3.OpGet(s.keys.record(worker))}, nil)
 	return entry(kvAt(resp, 0)), err
 }
 

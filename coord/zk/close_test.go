@@ -120,13 +120,14 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 		"Replace": func(ctx context.Context) error { _, err := s.Replace(ctx, entry, []byte("x")); return err },
 		"Create":  func(ctx context.Context) error { _, err := s.Create(ctx, entry, claimant(3)); return err },
 		"Write": func(ctx context.Context) error {
-			_, err := s.Write(ctx, entry, claims.Write{Doing: "write", Node: node})
+			_, err := s.Write(ctx, entry, claims.Write{Doing: "write", Worker: node.Worker, Claim: node.Name})
 			return err
 		},
 		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, node.Name) },
 		"Own":     func(ctx context.Context) error { _, err := s.Own(ctx); return err },
 		"List":    func(ctx context.Context) error { _, err := s.List(ctx, entry); return err },
 		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h"); return err },
+		"Record":  func(ctx context.Context) error { _, err := s.Record(ctx, entry, 3); return err },
 		"History": func(ctx context.Context) error { _, err := s.History(ctx, entry, 3); return err },
 	}
 	e.Pause()

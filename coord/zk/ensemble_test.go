@@ -57,9 +57,16 @@ func TestFollowerThatLags(t *testing.T) {
 			}
 			return nil
 		},
+		func(string) error {
+			found, err := s.Record(t.Context(), entry, node.Worker)
+			if err != nil || string(found.Value) != "theirs" {
+				return fmt.Errorf("record %+v, %v", found, err)
+			}
+			return nil
+		},
 		// The leader judges, and the follower is asked what the leader saw.
 		func(name string) error {
-			done, err := s.Write(t.Context(), entry, claims.Write{Doing: "write", Node: node.Node, Record: claims.Entry{Value: []byte("ours")}})
+			done, err := s.Write(t.Context(), entry, claims.Write{Doing: "write", Worker: node.Worker, Claim: node.Name, Record: claims.Entry{Value: []byte("ours")}})
 			if err != nil || done.Stored || string(done.Record.Value) != "theirs" {
 				return fmt.Errorf("%+v, %v", done, err)
 			}

@@ -140,7 +140,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 		all.Go(func() {
 			made, err := s.Create(t.Context(), layout, claimant(i))
 			if err == nil {
-				_, err = s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: made.Node, Record: claims.Entry{Value: []byte("one")}})
+				_, err = s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: made.Worker, Claim: made.Name, Record: claims.Entry{Value: []byte("one")}})
 			}
 			if err != nil {
 				t.Error(err)

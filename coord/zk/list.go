@@ -98,6 +98,21 @@ func (l lister) claimNodes(ctx context.Context) ([]claims.Node, error) {
 	return there, nil
 }
 
+// Record implements claims.Store.
+func (s *store) Record(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
+	if err := s.client.sync(ctx, kindRecord); err != nil {
+		return claims.Entry{}, err
+	}
+	found, err := s.client.get(ctx, kindRecord, s.record(worker))
+	if err == nil {
+		err = s.fences.stands(ctx, fence{layout: layout})
+	}
+	if err != nil {
+		return claims.Entry{}, err
+	}
+	return found, nil
+}
+
 // Records implements claims.Store.
 func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
 	if err := s.client.sync(ctx, kindRecords); err != nil {

@@ -126,7 +126,7 @@ func TestVersionsAreAlwaysChecked(t *testing.T) {
 		{Record: claims.Entry{Version: -1}},
 		{Record: good, History: claims.Entry{Value: []byte("[]"), Version: -1}},
 	} {
-		if ops, err := s.operations(fence{layout: good, token: "tok"}, w); err == nil {
+		if ops, err := s.operations(fence{layout: good, token: "tok"}, w, true); err == nil {
 			t.Errorf("%+v is sent as %+v", w, ops)
 		}
 	}

@@ -58,7 +58,7 @@ func (w *fixture) create(s claims.Store, layout claims.Entry, worker int) claims
 // write stores a record as the claim.
 func (w *fixture) write(s claims.Store, layout claims.Entry, n claims.Node, record claims.Entry) claims.Entry {
 	w.Helper()
-	done, err := s.Write(w.Context(), layout, claims.Write{Doing: "write", Node: n, Record: record})
+	done, err := s.Write(w.Context(), layout, claims.Write{Doing: "write", Worker: n.Worker, Claim: n.Name, Record: record})
 	if err != nil || !done.Stored {
 		w.Fatalf("write: %+v, %v", done, err)
 	}
@@ -102,13 +102,13 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 		change func(w *fixture, n claims.Node)
 		want   string
 	}{
-		{"nothing", func(*fixture, claims.Node) {}, "stored as 3"},
+		{"nothing", func(*fixture, claims.Node) {}, "stored as 3, claimed true"},
 		{"layout replaced", func(w *fixture, _ claims.Node) { w.set("/layout", "other") }, moved + "2 other"},
 		{"layout gone", func(w *fixture, _ claims.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
 		{"layout made anew", func(w *fixture, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, "tok") }, moved + `1 {"layout":"x","uuid":"2"}`},
 		{"layout put back", func(w *fixture, _ claims.Node) { w.remake(string(firstLayout), "tok") }, moved + "1 " + string(firstLayout)},
 		{"made anew", func(w *fixture, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
-		{"claim gone", func(w *fixture, n claims.Node) { must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "record 2 two, claimed false"},
+		{"claim gone", func(w *fixture, n claims.Node) { must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "stored as 3, claimed false"},
 		{"record changed", func(w *fixture, _ claims.Node) { w.set("/workers/0000003", "theirs") }, "record 3 theirs, claimed true"},
 		{"record gone", func(w *fixture, _ claims.Node) { must.Do(w, w.client.Delete(w.root+"/workers/0000003", -1)) }, "record 0 , claimed true"},
 		{"history changed", func(w *fixture, _ claims.Node) {
@@ -118,7 +118,11 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 			w.set("/workers/0000003", "theirs")
 			must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1))
 		}, "record 3 theirs, claimed false"},
-		{"folders gone", func(w *fixture, _ claims.Node) { must.Do(w, w.client.Delete(w.root+"/history", -1)) }, "stored as 3"},
+		{"claim and folders gone", func(w *fixture, n claims.Node) {
+			must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1))
+			must.Do(w, w.client.Delete(w.root+"/history", -1))
+		}, "stored as 3, claimed false"},
+		{"folders gone", func(w *fixture, _ claims.Node) { must.Do(w, w.client.Delete(w.root+"/history", -1)) }, "stored as 3, claimed true"},
 	} {
 		for _, release := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, release %v", c.name, release), func(t *testing.T) {
@@ -132,7 +136,7 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 				c.change(w, n)
 				record.Value = []byte("three")
 				done, err := s.Write(t.Context(), layout, claims.Write{
-					Doing: "write", Node: n, Record: record, History: claims.Entry{Value: []byte("ours")}, Delete: release,
+					Doing: "write", Worker: 3, Claim: n.Name, Record: record, History: claims.Entry{Value: []byte("ours")}, Delete: release,
 				})
 				var m *claims.MovedError
 				var got string
@@ -142,11 +146,11 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 				case err != nil:
 					got = err.Error()
 				case done.Stored:
-					got = fmt.Sprintf("stored as %d", done.Record.Version)
+					got = fmt.Sprintf("stored as %d, claimed %v", done.Record.Version, done.Claimed)
 					if w.get("/workers/0000003") != "three" || w.get("/history/0000003") != "ours" {
 						t.Error("not all of it was stored")
 					}
-					if left := slices.Contains(w.claims(), n.Name); left == release {
+					if left := slices.Contains(w.claims(), n.Name); left != (done.Claimed && !release) {
 						t.Errorf("the claim is left: %v", left)
 					}
 				default:
@@ -168,7 +172,7 @@ func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 	layout := w.join(s)
 	n := w.create(s, layout, 3).Node
 	w.write(s, layout, n, claims.Entry{Value: []byte("one")})
-	done, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: n, Record: claims.Entry{Value: []byte("again")}})
+	done, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: 3, Claim: n.Name, Record: claims.Entry{Value: []byte("again")}})
 	if err != nil || done.Stored || !done.Claimed || done.Record.Version != 1 || string(done.Record.Value) != "one" {
 		t.Errorf("%+v, %v; want the record that is there", done, err)
 	}
@@ -193,6 +197,9 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	var moved *claims.MovedError
 	if found, err := s.List(t.Context(), layout); !errors.As(err, &moved) {
 		t.Errorf("List: %+v, %v; want that the layout moved", found, err)
+	}
+	if found, err := s.Record(t.Context(), layout, 3); !errors.As(err, &moved) {
+		t.Errorf("Record: %+v, %v; want that the layout moved", found, err)
 	}
 	if found, err := s.History(t.Context(), layout, 3); !errors.As(err, &moved) {
 		t.Errorf("History: %+v, %v; want that the layout moved", found, err)
@@ -259,7 +266,7 @@ func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 			return err
 		},
 		"Write": func() error {
-			_, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Node: n, Record: claims.Entry{Value: []byte("x"), Version: 9}})
+			_, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: 3, Claim: n.Name, Record: claims.Entry{Value: []byte("x"), Version: 9}})
 			kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "write" })
 			return err
 		},
@@ -302,7 +309,7 @@ func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 	record := map[int]claims.Entry{}
 	for i, c := range []struct{ worker, writes, stored int }{{3, 1, 3}, {3, 1, 3}, {4, 2, 3}, {4, 3, 4}, {4, 3, 4}} {
 		n := w.create(s, layout, c.worker).Node
-		done, err := s.Write(t.Context(), layout, claims.Write{Doing: "open", Node: n, Record: claims.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
+		done, err := s.Write(t.Context(), layout, claims.Write{Doing: "open", Worker: n.Worker, Claim: n.Name, Record: claims.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
 		if err != nil || !done.Stored {
 			t.Fatalf("%+v, %v", done, err)
 		}

@@ -11,26 +11,24 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// The places of a write's operations in its Multi, after the fence. The history and
-// the claim's end follow.
-const (
-	atClaim = fenced + iota
-	atRecord
-)
+// atRecord is the place of the record in a write's Multi, after the fence. The history and the claim
+// node follow.
+const atRecord = fenced
 
-// Write implements claims.Store. The claim node alone is no fence: it outlives a
-// layout that was deleted and made anew by itself.
+// Write implements claims.Store. ZooKeeper does nothing of a Multi that has to do with a node which
+// is not there, so one that fails at the claim node is sent again without that.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	f, err := s.fences.make(ctx, layout)
 	if err != nil {
 		return claims.Written{}, err
 	}
-	ops, err := s.operations(f, w)
-	if err != nil {
-		return claims.Written{}, err
-	}
-	for again := range 2 {
-		results, err := tell(ctx, s.client, kind(w.Doing), s.record(w.Node.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+	claimed, made := w.Claim != "", false
+	for {
+		ops, err := s.operations(f, w, claimed)
+		if err != nil {
+			return claims.Written{}, err
+		}
+		results, err := tell(ctx, s.client, kind(w.Doing), s.record(w.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 			return conn.Multi(ops...)
 		})
 		at := failedAt(results)
@@ -42,23 +40,25 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 			}
 			s.prefer(ctx, w)
 			if w.Before != "" {
-				s.client.forget(ctx, s.host(w.Before), w.Node.Worker)
+				s.client.forget(ctx, s.host(w.Before), w.Worker)
 			}
-			return claims.Written{Stored: true, Record: stored}, nil
+			return claims.Written{Stored: true, Record: stored, Claimed: claimed}, nil
 		case err == nil:
 			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, w.Doing, len(results), len(ops))
 		case !verdict(err) || at < 0:
 			return claims.Written{}, err
-		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && again == 0:
+		case errors.Is(err, gozk.ErrNoNode) && claimed && at == len(ops)-1:
+			claimed = false
+		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && !made:
 			// What is missing is the node above.
 			if err := s.client.makeMissing(ctx, s.folders()); err != nil {
 				return claims.Written{}, err
 			}
+			made = true
 		default:
 			return s.found(ctx, f, w)
 		}
 	}
-	return s.found(ctx, f, w)
 }
 
 func creates(op any) bool {
@@ -66,10 +66,9 @@ func creates(op any) bool {
 	return ok
 }
 
-// operations are those of the Multi that stores w.
-func (s *store) operations(f fence, w claims.Write) ([]any, error) {
-	// Nobody sets a claim node's value.
-	ops := append(s.fences.guard(f), &gozk.CheckVersionRequest{Path: s.claim(w.Node.Name), Version: 0})
+// operations are those of the Multi that stores w, with the claim node, if it is claimed, as the last.
+func (s *store) operations(f fence, w claims.Write, claimed bool) ([]any, error) {
+	ops := s.fences.guard(f)
 	store := func(path string, entry claims.Entry) error {
 		if entry.Version == 0 {
 			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.client.access(), Flags: gozk.FlagPersistent})
@@ -79,16 +78,19 @@ func (s *store) operations(f fence, w claims.Write) ([]any, error) {
 		ops = append(ops, &gozk.SetDataRequest{Path: path, Data: entry.Value, Version: version})
 		return err
 	}
-	if err := store(s.record(w.Node.Worker), w.Record); err != nil {
+	if err := store(s.record(w.Worker), w.Record); err != nil {
 		return nil, err
 	}
 	if w.History.Value != nil {
-		if err := store(s.history(w.Node.Worker), w.History); err != nil {
+		if err := store(s.history(w.Worker), w.History); err != nil {
 			return nil, err
 		}
 	}
-	if w.Delete {
-		ops = append(ops, &gozk.DeleteRequest{Path: s.claim(w.Node.Name), Version: 0})
+	switch {
+	case claimed && w.Delete:
+		ops = append(ops, &gozk.DeleteRequest{Path: s.claim(w.Claim), Version: anyVersion})
+	case claimed:
+		ops = append(ops, &gozk.CheckVersionRequest{Path: s.claim(w.Claim), Version: anyVersion})
 	}
 	return ops, nil
 }
@@ -101,15 +103,15 @@ func (s *store) found(ctx context.Context, f fence, w claims.Write) (claims.Writ
 		return found, err
 	}
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
-		switch i {
-		case 0:
+		switch {
+		case i == 0:
 			err = s.fences.stands(ctx, f)
-		case 1:
+		case i == 1:
+			found.Record, err = s.client.get(ctx, kindRecord, s.record(w.Worker))
+		case w.Claim != "":
 			var created int64
-			created, err = s.client.created(ctx, kindClaim, s.claim(w.Node.Name))
+			created, err = s.client.created(ctx, kindClaim, s.claim(w.Claim))
 			found.Claimed = created != 0
-		case 2:
-			found.Record, err = s.client.get(ctx, kindRecord, s.record(w.Node.Worker))
 		}
 		return err
 	})
@@ -125,7 +127,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	if w.Host == "" {
 		return
 	}
-	path, value := s.host(w.Host), fmt.Append(nil, w.Node.Worker)
+	path, value := s.host(w.Host), fmt.Append(nil, w.Worker)
 	found, err := s.client.get(ctx, kindHost, path)
 	switch {
 	case err != nil || string(found.Value) == string(value):
@@ -138,7 +140,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	}
 	if err != nil {
 		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
-			"host", w.Host, "worker", w.Node.Worker, "error", err)
+			"host", w.Host, "worker", w.Worker, "error", err)
 	}
 }
 

@@ -2,8 +2,8 @@
 //
 // A claim is an ephemeral sequential node. Of those that name one worker ID, the one
 // with the lowest czxid owns it. Each record is written only in a Multi that also
-// checks the claim node and the record's version, so a claimant that is wrong about
-// anything fails to write. Sessions, and the client's view of them, decide only when
+// checks the cluster record and the record's version, so a claimant that is wrong about
+// anything fails to write. Claims, sessions, and the client's view of them, decide only when
 // a worker ID changes hands.
 package zk
 

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -22,6 +23,7 @@ type claimer struct {
 	machine    generator.Generation
 	datacenter uint64
 	fromZero   bool
+	events     *condition.Counts
 	log        hclog.Logger
 
 	coord       coord.Coordinator // the one that was joined; set before anything is claimed

@@ -83,7 +83,7 @@ func New(c Config, issuer Issuer) *Holder {
 		Config: c, Issued: issued, pace: p, held: held, contact: link, demand: d,
 		claimer: &claimer{
 			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: issued,
-			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, log: c.Log,
+			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, events: c.Events, log: c.Log,
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -168,25 +169,6 @@ func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
 	}
 }
 
-func TestLostClaimGoesOnWhereItWas(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	p.issueAll()
-	lane, before := p.lane, p.Holding()
-	p.revoke()
-	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
-	if p.lane.Closed() {
-		t.Fatal("the loss of the claim stopped the lane")
-	}
-	w.clock.Advance(step)
-	p.acquire()
-	now := p.Holding()
-	if p.lane != lane || now.Worker != before.Worker || now.Opening == before.Opening {
-		t.Errorf("went on with %+v, was %+v; the lane is the same: %v", now, before, p.lane == lane)
-	}
-	p.issueAll()
-}
-
 // An Extend whose reply was lost raises nothing here, and the next one goes on.
 func TestLostReplyRaisesNothing(t *testing.T) {
 	w := newFixture(t)
@@ -240,7 +222,7 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 func TestAWorkerIDIsNamedOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p := w.host("J").start()
-		p.revoke()
+		p.passedOn()
 		if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) || strings.Count(err.Error(), "worker ID 0") != 1 {
 			t.Errorf("Publish: %v, want that the claim on worker ID 0 is lost, and that worker ID once", err)
 		}
@@ -252,18 +234,18 @@ func TestAWorkerIDIsNamedOnce(t *testing.T) {
 func TestOpeningWithoutAJournalIsKept(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()
-	p.revoke()
+	p.passedOn()
 	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 	p.disk.full = true
 	must.Fail(t, p.Acquire(t.Context(), false), errDisk)
-	before, worker := p.record().Ceiling, p.worker()
+	claims := func() (all []coord.Member) {
+		return slices.DeleteFunc(must.Get(p.coord.Members(t.Context()))(t), func(m coord.Member) bool { return m.Incarnation != p.started })
+	}
+	kept := claims()
 	p.disk.full = false
 	p.acquire()
-	if p.worker() != worker {
-		t.Errorf("holds worker ID %d now, and its own claim bars %d", p.worker(), worker)
-	}
-	if now := p.record(); now.Ceiling < before || now.Opening != p.Holding().Opening {
-		t.Errorf("the record is %+v, had ceiling %d, and the journal's opening is %s", now, before, p.Holding().Opening)
+	if now := claims(); len(kept) != 1 || len(now) != 1 || now[0].Opening != kept[0].Opening || now[0].Opening != p.Holding().Opening {
+		t.Errorf("the claims were %+v, are %+v, and the journal's opening is %s", kept, now, p.Holding().Opening)
 	}
 	p.issueAll()
 }

@@ -101,9 +101,12 @@ type Holding struct {
 	Claims    int // worker IDs that are claimed: the one in use, and the one that is being left
 }
 
+// claimed reports whether the holding has a claim, and its node is there, as far as is known.
+func (h holding) claimed() bool { return h.claim != nil && h.claim.Name() != "" }
+
 // shown returns the holding as it is shown.
 func (h holding) shown() Holding {
-	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claim != nil, Opening: h.opening, Mark: h.mark, Granted: h.granted}
+	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claimed(), Opening: h.opening, Mark: h.mark, Granted: h.granted}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()
 	}
@@ -114,7 +117,7 @@ func (h holding) shown() Holding {
 func (hs *holdings) claims() (n int) {
 	s := hs.snapshot()
 	for _, h := range []holding{s.current, s.draining} {
-		if h.claim != nil {
+		if h.claimed() {
 			n++
 		}
 	}

@@ -3,6 +3,7 @@ package grant_test
 import (
 	"cmp"
 	"crypto/rand"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/place"
@@ -96,6 +98,7 @@ type host struct {
 	random  func() float64       // grant.Config.Random
 	age     time.Duration        // grant.Config.Age
 	log     hclog.Logger         // grant.Config.Log; nil: nobody reads it
+	events  *condition.Counts    // grant.Config.Events
 }
 
 func (w *fixture) host(name string) *host {
@@ -161,6 +164,7 @@ func (h *host) boot() *process {
 		Random:    h.random,
 		Journal:   p.disk,
 		Machine:   h.machine,
+		Events:    h.events,
 		Log:       cmp.Or(h.log, hclog.NewNullLogger()),
 	}, p)
 	h.t.Cleanup(p.crash)
@@ -323,6 +327,18 @@ func (p *process) revoke() {
 	claim := p.Holding().Claim
 	if err := p.tree.revoke(p.t.Context(), claim); err != nil {
 		p.t.Fatalf("the claim %s was not revoked: %v", claim, err)
+	}
+}
+
+// passedOn has p's claim end, and another open its worker ID at once, whatever p was granted.
+func (p *process) passedOn() {
+	p.t.Helper()
+	p.revoke()
+	other := p.fixture.host("another").boot()
+	other.attach()
+	c := must.Get(coordtest.Claim(p.t.Context(), other.coord.Coordinator, coord.Request{Worker: p.worker(), Latest: math.MaxInt64}))(p.t)
+	if c.Worker() != p.worker() {
+		p.t.Fatalf("another got worker ID %d, wanted %d", c.Worker(), p.worker())
 	}
 }
 

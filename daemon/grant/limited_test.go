@@ -78,7 +78,7 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 			must.Fail(o.t, o.Publish(o.t.Context()), coord.ErrLost)
 		},
 		"by a claim": func(o *overGranted) {
-			o.revoke()
+			o.passedOn()
 			must.Fail(o.t, o.Publish(o.t.Context()), coord.ErrLost)
 			o.restoreAndRaise()
 			o.fixture.clock.Advance(time.Second)

@@ -40,9 +40,11 @@ func (c *claimer) publish(ctx context.Context) error {
 		return c.notGranted(h, err)
 	}
 	_ = c.contact.noted(nil) // before the grant is seen, or it would be one that a failure ends
+	node := c.claimedAs(h)
 	c.held.change(func(now *state) {
 		if now.current.claim == h.claim {
 			now.current.granted, now.current.told = max(now.current.granted, ceiling), told
+			now.current.node = node
 		}
 	}) // which cuts it: the answer may be older than the last raise that was learned of
 	s = c.held.snapshot()
@@ -58,6 +60,23 @@ func (c *claimer) publish(ctx context.Context) error {
 		c.demand.reLease(h.lane, string(condition.MarksRaised)) // an old raise was told, by a server that lags: the lane stays cut
 	}
 	return c.leave(ctx)
+}
+
+// claimedAs returns the name of the claim's node, and says it if that has been made again. One that is
+// not there is tried again within a Publish.
+func (c *claimer) claimedAs(h holding) string {
+	name := h.claim.Name()
+	switch name {
+	case h.node:
+	case "":
+		c.demand.expired.Store(true)
+		return h.node
+	default:
+		c.events.Happened(condition.ClaimLost)
+		c.log.Warn("the claim was gone; claimed the same worker ID again",
+			"code", condition.ClaimLost, "worker", h.worker, "claim", name, "do", condition.ClaimLost.Do())
+	}
+	return name
 }
 
 // notGranted notes that the holding was not granted more.

@@ -198,24 +198,29 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 	})
 }
 
-// A server that lags tells an old raise, which cuts the lane. The claim that follows continues the
-// record all the same: then the lane is not gone on with, or it would stay cut for ever and nobody
-// would know.
-func TestALaneThatWasCutIsNotGoneOnWith(t *testing.T) {
+// A server that lags tells an old raise, which cuts the lane although its grant is extended. Then it is
+// changed for another: it would stay cut for ever, and nobody would know.
+func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		a := w.host("A").start()
 		a.issueAll()
-		had := a.Holding()
+		had, lane := a.Holding(), a.inUse()
 		a.Issued.Learn(func() coord.Cluster {
 			return coord.Cluster{Raise: coord.Raise{ClusterEpoch: "before", Floor: had.Floor}}
 		})
-		a.revoke()
-		must.Fail(t, a.Publish(t.Context()), coord.ErrLost)
-		a.acquire()
-		h := a.Holding()
-		if h.Worker != had.Worker || h.Floor < had.Granted {
-			t.Errorf("goes on with worker ID %d above %d, want %d above what was granted, %d", h.Worker, h.Floor, had.Worker, had.Granted)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- a.Hold(ctx) }()
+		w.until("another worker ID is in use", func(context.Context) (bool, error) {
+			w.clock.BlockUntil(1)
+			w.clock.Advance(window / 8)
+			return a.inUse() != lane, nil
+		})
+		w.clock.BlockUntil(1)
+		stop()
+		must.Do(t, <-ended)
+		if h := a.Holding(); h.Worker == had.Worker || !lane.Closed() {
+			t.Errorf("goes on with %+v, had %+v; the lane before is closed: %v", h, had, lane.Closed())
 		}
-		a.issueFrom(h.Floor)
 	})
 }

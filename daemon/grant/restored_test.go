@@ -27,7 +27,7 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		p.take()
 		granted, since := p.Holding().Granted, w.clock.Now()
 		if lost { // the claim, before the daemon learns of the rest
-			p.revoke()
+			p.passedOn()
 			must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 		}
 		p.restored()

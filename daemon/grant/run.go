@@ -84,7 +84,7 @@ func (k *Holder) Mark(ctx context.Context) error {
 	return nil
 }
 
-// Hold holds a worker ID until ctx ends: it claims, extends, claims again what was lost, and
+// Hold holds a worker ID until ctx ends: it claims, extends, claims another where one was lost, and
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
 // returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
 func (k *Holder) Hold(ctx context.Context) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/internal/logtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -42,7 +43,7 @@ func run(t *testing.T, p *process) {
 
 func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
 	for why, change := range map[string]func(w *fixture, p *process){
-		"claim-lost":   func(_ *fixture, p *process) { p.revoke() },
+		"claim-lost":   func(_ *fixture, p *process) { p.passedOn() },
 		"marks-raised": func(w *fixture, _ *process) { w.raise(w.tick() + 10) },
 		"clock-behind": func(w *fixture, p *process) {
 			w.clock.Step(-time.Hour)
@@ -68,10 +69,37 @@ func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
 	}
 }
 
+// A claim that is gone is made again for the same worker ID, and the lane goes on. That is said, and
+// counted.
+func TestAClaimThatIsMadeAgainIsSaid(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		log, events := &logtest.Buffer{}, condition.NewCounts()
+		h := w.host("J")
+		h.log, h.events = log.At(hclog.Info), events
+		p := h.start()
+		p.issueAll()
+		lane, before := p.inUse(), p.Holding()
+		for n := range uint64(2) {
+			was := p.Holding()
+			p.revoke()
+			w.clock.Advance(window / 4)
+			must.Do(t, p.Publish(t.Context()), p.Renew())
+			now := p.Holding()
+			if now.Claim == was.Claim || !now.Claimed || now.Worker != before.Worker || now.Opening != before.Opening || now.Granted <= was.Granted || p.inUse() != lane {
+				t.Errorf("goes on with %+v, had %+v; in the same lane: %v", now, was, p.inUse() == lane)
+			}
+			if got := events.Of(condition.ClaimLost); got != n+1 || strings.Count(log.String(), "[WARN]") != int(n)+1 || !strings.Contains(log.String(), "code=claim-lost worker=0 claim="+now.Claim) {
+				t.Errorf("the %d. loss is counted %d times, and the log says\n%s", n+1, got, log)
+			}
+			p.issues()
+		}
+	})
+}
+
 // A stop says what kept the daemon from releasing its worker ID: the coordinator, only if it was that.
 func TestAStopSaysWhyTheWorkerIDIsNotReleased(t *testing.T) {
 	for code, before := range map[string]func(p *process){
-		"claim-lost":       func(p *process) { p.revoke() },
+		"claim-lost":       func(p *process) { p.passedOn() },
 		"coordinator-gone": func(p *process) { p.coord.before = func(string) error { return errCut } },
 		"":                 func(*process) {},
 	} {

@@ -91,7 +91,7 @@ func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Wr
 		found = sim.record.of(done.Record.Value)
 	}
 	if found.Holder == mine.Holder {
-		s.p.acked[write.Node.Worker] = max(s.p.acked[write.Node.Worker], found.Ceiling)
+		s.p.acked[write.Worker] = max(s.p.acked[write.Worker], found.Ceiling)
 	}
 	return done, err
 }

@@ -77,6 +77,15 @@ func (s *Store) Host(ctx context.Context, host string) (stored claims.Entry, err
 	return stored, err
 }
 
+// Record implements claims.Store.
+func (s *Store) Record(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
+	err = s.fenced(ctx, "read a record", layout, func(t *Tree) func() {
+		e := t.records[worker]
+		return func() { stored = e }
+	})
+	return stored, err
+}
+
 // History implements claims.Store.
 func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
 	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {

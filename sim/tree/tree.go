@@ -203,9 +203,9 @@ func (t *Tree) has(n claims.Node) bool {
 }
 
 func (t *Tree) write(w claims.Write) claims.Written {
-	record, worker := t.records[w.Node.Worker], w.Node.Worker
-	claimed := t.has(w.Node)
-	if !t.Unfenced && (!claimed || record.Version != w.Record.Version || w.History.Value != nil && t.history[worker].Version != w.History.Version) {
+	record, worker := t.records[w.Worker], w.Worker
+	claimed := slices.ContainsFunc(t.claims, func(c claim) bool { return c.Name == w.Claim })
+	if !t.Unfenced && (record.Version != w.Record.Version || w.History.Value != nil && t.history[worker].Version != w.History.Version) {
 		return claims.Written{Record: record, Claimed: claimed}
 	}
 	version := t.next(record)
@@ -223,13 +223,13 @@ func (t *Tree) write(w claims.Write) claims.Written {
 		}
 		t.history[worker] = claims.Entry{Value: w.History.Value, Version: v}
 	}
-	if w.Delete {
-		t.delete(w.Node.Name)
+	if w.Delete && claimed {
+		t.delete(w.Claim)
 	}
 	if t.Stored != nil {
 		t.Stored(worker, w.Record.Value)
 	}
-	return claims.Written{Stored: true, Record: t.records[worker], Claimed: !w.Delete}
+	return claims.Written{Stored: true, Record: t.records[worker], Claimed: claimed}
 }
 
 func (t *Tree) delete(name string) {
