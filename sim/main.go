@@ -163,10 +163,10 @@ func many(stdout io.Writer, from, n uint64, workers int, again, healed uint64) e
 	took := time.Since(begun)
 	count := float64(max(1, done.Load()))
 	fmt.Fprintf(stdout, "%d seeds in %v, each on the average: %.1f s simulated, %.1f faults (at least %d), %.1f of clocks (at least %d), %.0f IDs (at least %d), %.0f requests served (at least %d), %.0f refused, "+
-		"%.1f starts, %.2f claims released, %.2f worker IDs handed over, %.2f runs out of order, %.2f by bursts, %.2f ticks begun above 0, %.0f events; %.0f times real time on each of %d processors\n",
+		"%.1f starts, %.2f claims made again, %.2f released, %.2f worker IDs handed over, %.2f runs out of order, %.2f by bursts, %.2f ticks begun above 0, %.0f events; %.0f times real time on each of %d processors\n",
 		done.Load(), took.Round(time.Millisecond), total.Simulated.Seconds()/count, float64(total.Faults)/count, least.Faults, float64(total.OfClocks)/count, least.OfClocks,
 		float64(total.IDs)/count, least.IDs, float64(total.Served)/count, least.Served, float64(total.Refused)/count, float64(total.Starts)/count,
-		float64(total.Released)/count, float64(total.Handovers)/count, float64(total.Unordered)/count, float64(total.Drawn)/count, float64(total.Rolled)/count,
+		float64(total.Again)/count, float64(total.Released)/count, float64(total.Handovers)/count, float64(total.Unordered)/count, float64(total.Drawn)/count, float64(total.Rolled)/count,
 		float64(total.Events)/count, total.Simulated.Seconds()/took.Seconds()/float64(max(1, workers)), workers)
 	if worst == nil {
 		return errors.Join(endings(stdout, done.Load(), ends), report(stdout, done.Load(), again, total, took, least))
@@ -203,9 +203,9 @@ func shows(done uint64, total, least simulation.Counts) error {
 	if done > 0 && (least.IDs == 0 || least.Served < fewestServed) {
 		return fmt.Errorf("%w: in one %d IDs were issued and %d requests served, where %d are wanted", errTooFew, least.IDs, least.Served, fewestServed)
 	}
-	if done >= enoughSeeds && min(total.Released, total.Handovers, total.Unordered, total.Drawn, total.Rolled) < done/4 {
-		return fmt.Errorf("%w: %d claims released, %d handed over, %d runs out of order, %d by bursts and %d ticks begun above 0 in %d seeds", errTooFew,
-			total.Released, total.Handovers, total.Unordered, total.Drawn, total.Rolled, done)
+	if done >= enoughSeeds && min(total.Again, total.Released, total.Handovers, total.Unordered, total.Drawn, total.Rolled) < done/4 {
+		return fmt.Errorf("%w: %d claims made again, %d released, %d handed over, %d runs out of order, %d by bursts and %d ticks begun above 0 in %d seeds", errTooFew,
+			total.Again, total.Released, total.Handovers, total.Unordered, total.Drawn, total.Rolled, done)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestManySeeds(t *testing.T) {
 
 func TestSeedsThatShowTooLittle(t *testing.T) {
 	right := simulation.Counts{Faults: 20, OfClocks: 5, IDs: 1, Served: 1}
-	all := simulation.Counts{Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Rolled: 250}
+	all := simulation.Counts{Again: 250, Released: 250, Handovers: 250, Unordered: 250, Drawn: 250, Rolled: 250}
 	for name, c := range map[string]struct {
 		done  uint64
 		spoil func(total, least *simulation.Counts)
@@ -36,6 +36,7 @@ func TestSeedsThatShowTooLittle(t *testing.T) {
 		"few of clocks":      {1000, func(_, least *simulation.Counts) { least.OfClocks-- }, true},
 		"no ID":              {1000, func(_, least *simulation.Counts) { least.IDs = 0 }, true},
 		"few served":         {1000, func(_, least *simulation.Counts) { least.Served-- }, true},
+		"few made again":     {1000, func(total, _ *simulation.Counts) { total.Again-- }, true},
 		"few released":       {1000, func(total, _ *simulation.Counts) { total.Released-- }, true},
 		"few handovers":      {1000, func(total, _ *simulation.Counts) { total.Handovers-- }, true},
 		"few out of order":   {1000, func(total, _ *simulation.Counts) { total.Unordered-- }, true},

@@ -59,7 +59,12 @@ const overlapping = 32
 // Extend implements coord.Claim.
 func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error {
 	defer c.call()()
-	return c.Claim.Extend(ctx, progress)
+	was := c.Name()
+	err := c.Claim.Extend(ctx, progress)
+	if is := c.Name(); is != "" && is != was {
+		c.p.sim.counts.Again++
+	}
+	return err
 }
 
 // Release implements coord.Claim.

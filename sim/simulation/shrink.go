@@ -70,6 +70,7 @@ func (c *Counts) Add(d Counts) {
 	c.Events += d.Events
 	c.Starts += d.Starts
 	c.Handovers += d.Handovers
+	c.Again += d.Again
 	c.Released += d.Released
 	c.Unordered += d.Unordered
 	c.Drawn += d.Drawn

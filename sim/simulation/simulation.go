@@ -68,7 +68,7 @@ type Counts struct {
 	IDs, Served, Refused, Events uint64
 	Starts                       uint64
 	Handovers                    uint64 // of worker IDs, from one daemon to another that issues
-	Released                     uint64 // claims that were given back
+	Again, Released              uint64 // claims that were gone and made again; that were given back
 	Unordered                    uint64 // runs out of the ring, or wherever there was room
 	Drawn                        uint64 // runs of ticks before the request came, by a burst
 	Rolled                       uint64 // ticks that began where the one before had stopped, and not at 0
