@@ -43,3 +43,19 @@ func TestAWrongTimeCostsItsWorkerIDUntilTheClockGetsThere(t *testing.T) {
 		}
 	})
 }
+
+// A clock may show a time from which a grant is further ahead than a time.Duration can say. Then the
+// holder waits, and does not ask the clock again and again.
+func TestAHolderWhoseClockIsCenturiesBackWaits(t *testing.T) {
+	w := newFixture(t)
+	p := w.host("J").start()
+	run(t, p)
+	w.clock.BlockUntil(2)
+	for range 2 {
+		w.clock.Step(-150 * year)
+	}
+	for range 3 { // of which one is a publish
+		w.clock.Advance(window)
+		w.clock.BlockUntil(2)
+	}
+}

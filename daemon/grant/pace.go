@@ -55,8 +55,11 @@ func (p *pace) learn(window generator.Tick) {
 }
 
 // length is the window's.
-func (p *pace) length() time.Duration {
-	return time.Duration(min(p.window(), generator.Tick(math.MaxInt64/p.layout.TickLength()))) * p.layout.TickLength()
+func (p *pace) length() time.Duration { return p.span(p.window()) }
+
+// span is how long so many ticks are, at the most what a time.Duration can say.
+func (p *pace) span(ticks generator.Tick) time.Duration {
+	return time.Duration(min(ticks, generator.Tick(math.MaxInt64/p.layout.TickLength()))) * p.layout.TickLength()
 }
 
 // ticks rounds d up to whole ticks.

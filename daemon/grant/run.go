@@ -193,7 +193,7 @@ func (k *Holder) pauseHolding(ctx context.Context) {
 	for ctx.Err() == nil {
 		pause := due.Sub(now)
 		if left := k.held.snapshot().current.granted - k.pace.tick() - half; left > 0 {
-			pause = min(pause, time.Duration(left)*k.Layout.TickLength())
+			pause = min(pause, k.pace.span(left))
 		}
 		k.pace.pause(ctx, pause, k.demand.wake)
 		now = k.pace.now().Mono
