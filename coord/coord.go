@@ -58,18 +58,8 @@ type Coordinator interface {
 	Members(ctx context.Context) ([]Member, error)
 
 	// Close ends the session, which frees every claim of this coordinator
-	// without lowering a record, and waits for all that it started. It does nothing
-	// after Detach.
+	// without lowering a record, and waits for all that it started.
 	Close() error
-
-	// Detach is Close for a copy of the process that began the session, as a clone of
-	// its virtual machine is: the session is the original's as well, and so are its
-	// claims. Detach sends the servers nothing, neither an end nor a sign of life, and
-	// resumes the session nowhere. Connections are closed. The claims live until the
-	// original ends them, or until they have no original any more and the session
-	// expires. Detach waits for all that this coordinator started; its error is that
-	// something was left behind. Afterwards every call answers ErrClosed, as after Close.
-	Detach() error
 }
 
 // Pending is a claim on a worker ID whose record is not opened yet: the first of two steps.

@@ -193,9 +193,3 @@ func (c *Coordinator) Close() error {
 	c.cluster.shut()
 	return c.store.Close()
 }
-
-// Detach implements coord.Coordinator.
-func (c *Coordinator) Detach() error {
-	c.cluster.shut()
-	return c.store.Detach()
-}

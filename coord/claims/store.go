@@ -15,7 +15,7 @@ import (
 //
 // All methods are safe for concurrent use and return soon after their context ends.
 // The others are called only after Make or Look has returned an Entry; all of them
-// answer coord.ErrClosed, wrapped, after Close or Detach. Errors name the servers, what was
+// answer coord.ErrClosed, wrapped, after Close. Errors name the servers, what was
 // asked of them, and what the reader can do; an error of a writing method leaves open
 // whether the write takes place, now or later. One that the servers refused, and will
 // refuse again, wraps ErrRefused.
@@ -86,12 +86,8 @@ type Store interface {
 	Parse(name string) (Node, bool)
 
 	// Close ends the session, which deletes its claim nodes, and waits for
-	// everything that the store has started. It does nothing after Detach.
+	// everything that the store has started.
 	Close() error
-
-	// Detach is Close without a word to the servers: the session stays as it is, and
-	// ends when nobody else keeps it alive.
-	Detach() error
 }
 
 // Entry is a persistent value with the version that it has; the version is 0 if

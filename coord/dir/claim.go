@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -236,28 +235,6 @@ func (s *store) Close() error {
 	}
 	if s.dir != nil {
 		_ = s.dir.remove(s.spare())
-		s.dir.close()
-	}
-	return nil
-}
-
-// detached has the claims of sessions that were left as they are: they end with the process.
-var detached struct {
-	sync.Mutex
-	claims []*os.File
-}
-
-// Detach implements claims.Store.
-func (s *store) Detach() error {
-	if !s.finish() {
-		return nil
-	}
-	detached.Lock()
-	defer detached.Unlock()
-	for _, f := range s.claims {
-		detached.claims = append(detached.claims, f)
-	}
-	if s.dir != nil {
 		s.dir.close()
 	}
 	return nil

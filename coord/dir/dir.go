@@ -114,7 +114,7 @@ type store struct {
 	// through is what every request passes, so that tests can lose it or its answer; nil: nothing.
 	through func(send func() error) error
 
-	life    context.Context // ends with Close and Detach
+	life    context.Context // ends with Close
 	end     context.CancelFunc
 	gate    sync.Mutex
 	closed  bool           // guarded by gate: no request begins any more

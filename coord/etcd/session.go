@@ -53,7 +53,7 @@ func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFou
 
 // close stops the renewals and ends the lease, if etcd can be reached before ctx ends.
 func (s *session) close(ctx context.Context) error {
-	s.detach()
+	s.stop()
 	select {
 	case <-s.lost:
 		return nil
@@ -68,8 +68,8 @@ func (s *session) close(ctx context.Context) error {
 	})
 }
 
-// detach stops the renewals and waits for the goroutine. It leaves the lease as it is.
-func (s *session) detach() {
+// stop stops the renewals and waits for the goroutine. It leaves the lease as it is.
+func (s *session) stop() {
 	s.cancel()
 	s.done.Wait()
 }

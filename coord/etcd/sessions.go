@@ -32,10 +32,9 @@ type sessions struct {
 	opening mutex.Mutex      // held while a client is made or a session opened
 	own     *clientv3.Client // made by dial
 
-	mu       sync.Mutex
-	current  *session
-	closed   bool
-	detached bool // a lease that is granted from now on may be another's as well
+	mu      sync.Mutex
+	current *session
+	closed  bool
 }
 
 // connect makes the client if there is none yet.
@@ -71,7 +70,7 @@ func (s *sessions) get(ctx context.Context) (*session, error) {
 	if current := s.last(); current != nil {
 		select {
 		case <-current.lost:
-			current.detach()
+			current.stop()
 		default:
 			return current, nil
 		}
@@ -81,16 +80,12 @@ func (s *sessions) get(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	s.mu.Lock()
-	closed, detached := s.closed, s.detached
+	closed := s.closed
 	if !closed {
 		s.current = fresh
 	}
 	s.mu.Unlock()
-	switch {
-	case detached:
-		fresh.detach()
-		return nil, s.errClosed()
-	case closed:
+	if closed {
 		return nil, errors.Join(s.errClosed(), fresh.close(ctx))
 	}
 	return fresh, nil
@@ -127,13 +122,13 @@ func (s *sessions) retire(gone *session) {
 		s.current = nil
 	}
 	s.mu.Unlock()
-	gone.detach()
+	gone.stop()
 }
 
-// finish has the session ended, or left as it is, and then the client.
-func (s *sessions) finish(detach bool) error {
+// finish has the session ended, and then the client.
+func (s *sessions) finish() error {
 	s.mu.Lock()
-	s.closed, s.detached = true, s.detached || detach
+	s.closed = true
 	s.mu.Unlock()
 	// A session that is being opened sees closed and ends itself.
 	s.opening.Lock()
@@ -141,11 +136,9 @@ func (s *sessions) finish(detach bool) error {
 	var err error
 	if current := s.last(); current != nil {
 		s.retire(current)
-		if !detach {
-			ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-			defer cancel()
-			err = current.close(ctx)
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		err = current.close(ctx)
 	}
 	if s.own != nil {
 		// The client's own context ends with it, which is all that it reports.
@@ -157,7 +150,7 @@ func (s *sessions) finish(detach bool) error {
 	return err
 }
 
-// errClosed returns coord.ErrClosed after Close or Detach.
+// errClosed returns coord.ErrClosed after Close.
 func (s *sessions) errClosed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,11 +162,7 @@ func (s *sessions) errClosed() error {
 
 // Close implements claims.Store. If the lease cannot be ended within a second, the
 // claims are freed when it expires.
-func (s *store) Close() error { return s.sessions.finish(false) }
-
-// Detach implements claims.Store. The lease lives on until it expires, unless another
-// renews it.
-func (s *store) Detach() error { return s.sessions.finish(true) }
+func (s *store) Close() error { return s.sessions.finish() }
 
 // Own implements claims.Store: the nodes are those attached to the lease, which
 // etcd's leader tells. A lease that was lost before has none.

@@ -51,12 +51,11 @@ type dialer struct {
 	pause time.Duration // before the next round
 	wait  time.Duration // for the next session
 
-	mu     sync.Mutex
-	silent bool // nothing is sent to any server any more
-	wire   *wire
-	since  clockguard.Mono // when requests could first be sent on it, 0 before
-	seen   bool            // there was a session before
-	last   error           // why there is no session now
+	mu    sync.Mutex
+	wire  *wire
+	since clockguard.Mono // when requests could first be sent on it, 0 before
+	seen  bool            // there was a session before
+	last  error           // why there is no session now
 }
 
 // target is an address of a server.
@@ -136,23 +135,8 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	w := newWire(d, conn)
 	d.mu.Lock()
 	d.wire, d.since = w, 0
-	silent := d.silent
 	d.mu.Unlock()
-	if silent {
-		w.silent.Store(true) // it was made too late for the other call
-	}
 	return w, nil
-}
-
-// silence has nothing sent to any server from now on.
-func (d *dialer) silence() {
-	d.mu.Lock()
-	d.silent = true
-	w := d.wire
-	d.mu.Unlock()
-	if w != nil {
-		w.silent.Store(true)
-	}
 }
 
 // shake makes the TLS connection. The server must prove the name that was

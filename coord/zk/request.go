@@ -122,7 +122,7 @@ func (c *client) logInAgain(conn *gozk.Conn) error {
 	return nil
 }
 
-// errClosed wraps coord.ErrClosed for calls after Close or Detach.
+// errClosed wraps coord.ErrClosed for calls after Close.
 var errClosed = fmt.Errorf("zk: %w", coord.ErrClosed)
 
 // connected returns the session, which is begun by the first request.
@@ -141,8 +141,8 @@ func (c *client) connected() (*session, error) {
 	return c.session, nil
 }
 
-// finish has the session ended in the way given, once.
-func (c *client) finish(end func(*session) error) error {
+// finish has the session ended, once.
+func (c *client) finish() error {
 	c.mu.Lock()
 	session, closed := c.session, c.closed
 	c.closed = true
@@ -153,7 +153,7 @@ func (c *client) finish(end func(*session) error) error {
 	c.end()
 	var err error
 	if session != nil {
-		err = end(session)
+		err = session.close()
 	}
 	c.sent.Wait() // the library has failed what it still had
 	return err

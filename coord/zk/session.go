@@ -188,15 +188,6 @@ func (n *session) close() error {
 	return err
 }
 
-// detach ends the library without a word to the servers. The library says goodbye and
-// cannot be kept from it, so the goodbye is not sent: no connection takes or is given
-// anything any more. The client's life has ended before.
-func (n *session) detach() error {
-	n.dialer.silence()
-	_, err := n.quit()
-	return err
-}
-
 // quit ends the library and waits for all goroutines. It reports whether they ended
 // before the connection was cut.
 func (n *session) quit() (inTime bool, err error) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -24,7 +23,6 @@ type wire struct {
 	wait   time.Duration      // for the answer
 	cancel context.CancelFunc // of the wait for the answer
 	stop   func() bool        // keeps the end of that wait from closing the connection
-	silent atomic.Bool        // nothing is sent any more: what is written closes the connection
 
 	// Used by the one goroutine that reads. Until the answer is there it writes too.
 	opened  bool          // the answer is there
@@ -69,10 +67,6 @@ func (w *wire) Read(p []byte) (int, error) {
 // one answer only. The second would wait for ever, and with it the goroutine that
 // connects and the lock that all requests need.
 func (w *wire) Write(p []byte) (int, error) {
-	if w.silent.Load() {
-		_ = w.Close() // the library takes the goodbye for sent, and ends
-		return len(p), nil
-	}
 	n, err := w.Conn.Write(p)
 	if err == nil || !w.opened {
 		return n, err

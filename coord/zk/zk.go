@@ -159,8 +159,4 @@ func (s *store) Parse(name string) (claims.Node, bool) { return parseName(name) 
 // Close implements claims.Store. If the session cannot be ended within about a
 // second, the claims are freed when it expires. A client library that does not end
 // is left behind after about five; the error says so.
-func (s *store) Close() error { return s.client.finish((*session).close) }
-
-// Detach implements claims.Store. The session lives on until it expires, unless another
-// has a connection for it.
-func (s *store) Detach() error { return s.client.finish((*session).detach) }
+func (s *store) Close() error { return s.client.finish() }

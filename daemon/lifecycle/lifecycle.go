@@ -166,21 +166,21 @@ type Issuer interface {
 
 // Leave gives the worker ID back and ends the session, if a coordinator was opened. Requests, and
 // all else that was begun, have ended before. In a copy of the machine it leaves worker ID and
-// session as they are: they are the original's.
+// session as they are: they are the original's. The process of a copy ends next, without a word.
 func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
 	if err := l.Holder.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
 		l.Log.Warn("the worker ID was not released", "error", err)
 	}
-	end, how := coord.Coordinator.Close, "stopped"
 	if l.Machine.Changed() {
-		end, how = coord.Coordinator.Detach, "left worker ID and session to the original"
+		l.Log.Info("left worker ID and session to the original")
+		return
 	}
 	if coordinator != nil {
-		if err := end(coordinator); err != nil {
+		if err := coordinator.Close(); err != nil {
 			l.Log.Warn("the coordinator session was not closed", "error", err)
 		}
 	}
-	l.Log.Info(how)
+	l.Log.Info("stopped")
 }

@@ -86,7 +86,7 @@ var layout = coord.Layout{Text: "layout", Workers: 8, Window: 600}
 func open(t *testing.T, url string, files secure.TLS) *asker {
 	t.Helper()
 	a := &asker{t: t, coord: must.Get(connect.Open(t.Context(), config(url, files)))(t)}
-	t.Cleanup(func() { _ = a.coord.Detach() }) // the servers may be gone
+	t.Cleanup(func() { _ = a.coord.Close() }) // the servers may be gone
 	return a
 }
 

@@ -311,14 +311,6 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Detach implements claims.Store.
-func (s *Store) Detach() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-	return nil
-}
-
 // nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number assigns its worker ID.
 func nameOf(n claims.Node) string {
 	what := "w" + strconv.Itoa(n.Worker)
