@@ -37,7 +37,7 @@ func start(t *testing.T, program string, stderr *os.File, args ...string) *start
 	dir := sockettest.Dir(t)
 	d := &started{T: t, dir: dir, socket: filepath.Join(dir, "s")}
 	d.Cmd = exec.Command(program, append([]string{
-		"daemon", "--coord", "dir:", "--socket", d.socket, "--state-dir", filepath.Join(dir, "state"),
+		"daemon", "--coord", "dir:" + filepath.Join(dir, "coord"), "--socket", d.socket,
 	}, args...)...)
 	d.Stderr, d.SysProcAttr = stderr, process.Orphanless()
 	must.Do(t, d.Start())

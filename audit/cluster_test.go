@@ -190,7 +190,7 @@ func (h *computer) open(worker int) {
 	}
 	r.holder, r.ceiling = opening, floor
 	if !continues {
-		r.issued = min(r.issued, floor)
+		r.issued = 0
 	}
 	h.w.store(worker)
 	h.w.claims[worker] = h

@@ -63,7 +63,7 @@ func TestRaise(t *testing.T) {
 		{name: "before the epoch", args: "--yes --to 2025-01-01", err: "before the layout's epoch", code: ExitUsage},
 		{name: "no time", args: "--yes --to soon", err: `--to: "soon" is not a time`, code: ExitUsage},
 		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether the marks were raised is not known", code: ExitFailed},
-		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "coordinator dir: the coordinator was wiped", code: ExitFailed},
+		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "the coordinator was wiped", code: ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := someCluster()
@@ -100,7 +100,7 @@ func TestRaise(t *testing.T) {
 				t.Errorf("asked for %q, want %q", last, want)
 			}
 			for _, want := range []string{
-				"cluster    " + clusterUUID + " at dir:\n",
+				"cluster    " + clusterUUID + " at " + ownPaths().coordinator() + "\n",
 				"raise to   " + noon.Add(c.to).Format("2006-01-02T15:04:05.000Z"),
 				"3 of 1024 worker IDs; 2 are held",
 				"IDs are issued again from " + noon.Add(c.to+time.Millisecond).Format("2006-01-02T15:04:05.000Z"),
@@ -191,7 +191,7 @@ func TestClear(t *testing.T) {
 		{name: "declined", args: []string{"claim-4"}, stdin: "no\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "nobody to ask", args: []string{"claim-4"}, stdin: "y\n", err: "claims clear asks before it acts", code: ExitUsage},
 		{name: "not there", args: []string{"claim-9", "--yes"}, fail: failing("clear claim-9", coord.ErrNoClaim), cleared: true, silent: true,
-			err: "coordinator dir: there is no claim of that name; see flakeward claims", code: ExitFailed},
+			err: "there is no claim of that name; see flakeward claims", code: ExitFailed},
 		{name: "an empty name", args: []string{"", "--yes"}, err: "the name of one claim", code: ExitUsage},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -32,7 +32,7 @@ func adoptCommand(own paths, out *outside) *urfave.Command {
 			if err := flags.locate(c); err != nil {
 				return err
 			}
-			if d, err := connect.Describe(flags.settings.daemon.Cluster.URL()); err == nil && !d.Local {
+			if d, err := connect.Describe(flags.settings.daemon.Cluster.Coord); err == nil && !d.Local {
 				return usagef("cluster adopt is for a directory: name it with --coord dir:PATH")
 			}
 			flags.settings.daemon.Cluster.Adopt = true

@@ -42,8 +42,8 @@ func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 	shut := filepath.Join(dir, "shut")
 	must.Do(t, os.Mkdir(shut, 0o555))
 	unprivileged(t, func() {
-		_, err := checks(t, "--check", "--socket", filepath.Join(shut, "new", "s"), "--state-dir", filepath.Join(shut, "state"), "--log-file", filepath.Join(shut, "log"))
-		for _, part := range []string{"cannot make the socket", "--socket", "cannot write to the state directory", "--state-dir", "--log-file"} {
+		_, err := checks(t, "--check", "--socket", filepath.Join(shut, "new", "s"), "--coord", "dir:"+filepath.Join(shut, "coord"), "--log-file", filepath.Join(shut, "log"))
+		for _, part := range []string{"cannot make the socket", "--socket", "cannot read and write there", "--coord", "--log-file"} {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v does not name %q", err, part)
 			}
@@ -61,7 +61,7 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
 	unprivileged(t, func() {
-		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
+		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
 		if err != nil && strings.Contains(err.Error(), "socket") {
 			t.Errorf("with a socket: %v", err)
 		}
@@ -71,15 +71,14 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 // Who may not ask the running daemon hears who may.
 func TestTakeoverTellsAnotherUserWhoMayAsk(t *testing.T) {
 	dir := sockettest.Dir(t)
-	state := filepath.Join(dir, "state")
-	runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", "dir:")
+	socket := filepath.Join(dir, "s")
+	runDaemon(t, "--socket", socket, "--coord", "dir:"+filepath.Join(dir, "coord"))
 	must.Do(t, os.Chmod(dir, 0o755))
 	if os.Getuid() != 0 { // then all that is the user's own is open to it
-		must.Do(t, os.Chmod(state, 0))
-		defer os.Chmod(state, 0o700) // for who tidies up
+		must.Do(t, os.Chmod(socket+".takeover", 0))
 	}
 	unprivileged(t, func() {
-		if _, err := takeover.Ask(t.Context(), state, "", takeover.Settings{}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
+		if _, err := takeover.Ask(t.Context(), socket, "", takeover.Settings{}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
 			t.Errorf("another user hears %v", err)
 		}
 	})

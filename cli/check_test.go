@@ -26,7 +26,7 @@ func checks(t *testing.T, args ...string) (string, error) {
 
 func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	dir := sockettest.Dir(t)
-	paths := []string{"--socket", filepath.Join(dir, "new", "s"), "--state-dir", filepath.Join(dir, "state", "below")}
+	paths := []string{"--socket", filepath.Join(dir, "new", "s"), "--coord", "dir:" + filepath.Join(dir, "coord")}
 	if out, err := checks(t, append(paths, "--check")...); err != nil || out != "OK: the daemon would start\n" {
 		t.Errorf("%q, %v", out, err)
 	}
@@ -36,10 +36,15 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	open := filepath.Join(dir, "open")
 	must.Do(t, os.Mkdir(open, 0o777))
 	must.Do(t, os.Chmod(open, 0o777))
-	_, err := checks(t, "--check", "--socket", dir, "--state-dir", open, "--datacenter", "100", "--log-level", "x", "--socket-group", "no-such-group",
+	for at, says := range map[string]string{open: "anybody may write there", filepath.Join(dir, "state", "below"): "is not there", "/proc/x": "proc"} {
+		if _, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+at); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("a directory at %s: %v, want %q", at, err, says)
+		}
+	}
+	_, err := checks(t, "--check", "--socket", dir, "--datacenter", "100", "--log-level", "x", "--socket-group", "no-such-group",
 		"--listen", ":7070",
 		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
-	for _, part := range []string{"--datacenter", "--log-level", "--socket-group", "not a socket", "written by others", "other hosts can reach :7070", "--log-file"} {
+	for _, part := range []string{"--datacenter", "--log-level", "--socket-group", "not a socket", "other hosts can reach :7070", "--log-file"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %q", err, part)
 		}
@@ -50,7 +55,7 @@ func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
 	if ExitCode(err) != ExitUsage {
 		t.Errorf("wrong settings end with %d", ExitCode(err))
 	}
-	if _, err := checks(t, "--check", "--socket", dir, "--state-dir", filepath.Join(dir, "state")); ExitCode(err) != ExitFailed {
+	if _, err := checks(t, "--check", "--socket", dir, "--coord", "dir:"+filepath.Join(dir, "coord")); ExitCode(err) != ExitFailed {
 		t.Errorf("what only this host refuses ends with %d: %v", ExitCode(err), err)
 	}
 }
@@ -61,8 +66,7 @@ func TestCheckCoordinator(t *testing.T) {
 	onRealCoordinators(t, func(t *testing.T, url string) {
 		dir := sockettest.Dir(t)
 		args := []string{"--socket", filepath.Join(dir, "s"), "--coord", url}
-		state := filepath.Join(dir, "state")
-		out, err := checksAlone(t, append(args, "--state-dir", state)...)
+		out, err := checksAlone(t, args...)
 		if made := strings.HasPrefix(url, "dir:"); made != (err == nil) || made && !strings.Contains(out, "no cluster yet") || !made && !strings.Contains(err.Error(), "flakeward cluster create") {
 			t.Errorf("without a cluster: %q, %v", out, err)
 		}
@@ -74,13 +78,13 @@ func TestCheckCoordinator(t *testing.T) {
 		for range 2 { // the second time it is there
 			must.Get(clusters(t, "", "create", "--empty", "--coord", url))(t)
 		}
-		d := runDaemon(t, "--state-dir", state, "--socket", filepath.Join(dir, "s"), "--coord", url)
+		d := runDaemon(t, "--socket", filepath.Join(dir, "s"), "--coord", url)
 		cluster := must.Get(o.Inspect(t.Context()))(t)
-		// The daemon runs on, with the state directory's lock.
-		if out, err := checksAlone(t, append(args, "--state-dir", state)...); err != nil || !strings.Contains(out, cluster.UUID) {
+		// The daemon runs on, with the socket's lock.
+		if out, err := checksAlone(t, args...); err != nil || !strings.Contains(out, cluster.UUID) {
 			t.Errorf("with a daemon that runs: %q, %v", out, err)
 		}
-		if _, err := checksAlone(t, append(args, "--state-dir", state, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
+		if _, err := checksAlone(t, append(args, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
 			t.Errorf("another layout: %v", err)
 		}
 		d.Stop()
@@ -90,7 +94,7 @@ func TestCheckCoordinator(t *testing.T) {
 // What only a clock shows is found as well: a layout whose last tick has passed.
 func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
 	dir := sockettest.Dir(t)
-	_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"),
+	_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"),
 		"--layout", "time=30@1ms,worker=10,sequence=12;epoch=2020-01-01")
 	if err == nil || !strings.Contains(err.Error(), "ran out of time") || ExitCode(err) != ExitFailed {
 		t.Errorf("%v, status %d", err, ExitCode(err))
@@ -122,11 +126,11 @@ func checksAlone(t *testing.T, args ...string) (string, error) {
 // The command lists all that daemon --check does, and ends with 1 whatever it found and wherever.
 func TestCheckCommandListsEveryProblem(t *testing.T) {
 	dir := sockettest.Dir(t)
-	out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--state-dir", filepath.Join(dir, "state"))
+	out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
 	if want := "OK: the daemon would start\n"; err != nil || !strings.HasSuffix(out, want) || !strings.Contains(out, "holds no cluster yet") {
 		t.Errorf("%q, %v", out, err)
 	}
-	out, err = checksAlone(t, "--socket", dir, "--state-dir", filepath.Join(dir, "state"), "--log-level", "x", "--log-json", "--ttl", "1ms", "--coord", "etcd://a")
+	out, err = checksAlone(t, "--socket", dir, "--log-level", "x", "--log-json", "--ttl", "1ms", "--coord", "etcd://a")
 	for _, part := range []string{"--log-level", "not a socket", "--ttl"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %q", err, part)

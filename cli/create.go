@@ -10,7 +10,6 @@ import (
 	"github.com/flakeward/flakeward/cli/cluster"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/connect"
 )
 
 // synchronised reports whether the kernel calls the clock synchronised.
@@ -51,8 +50,8 @@ func createCommand(own paths, out *outside) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			if d, err := connect.Describe(f.settings.daemon.Cluster.URL()); err == nil && d.InStateDir {
-				return usagef("a directory in the state directory makes its cluster by itself: name a coordinator with --coord")
+			if !c.IsSet(coordName) && !c.IsSet(socketName) {
+				return usagef("the default directory's daemon makes its cluster by itself: name a coordinator with --coord")
 			}
 			wanted, err := f.wanted(c)
 			if err != nil {

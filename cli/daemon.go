@@ -41,8 +41,8 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 		Name:  daemonName,
 		Usage: "issue IDs on a Unix socket until stopped",
 		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
-			"A second signal, a second later or more, makes it exit at once; that is safe, and delays the next\n" +
-			"start by about a second. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
+			"A second signal, a second later or more, makes it exit at once; that is safe, and the next start takes\n" +
+			"another worker ID. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
 			"SIGUSR2 starts the program anew, as it is now on disk, with --takeover.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
 			"the file. Tenants are set in the file only.\n" + allSettings(daemonName),
@@ -58,7 +58,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
-			if err := own.makeDir(config.Socket.Path); err != nil {
+			if err := errors.Join(own.makeDir(config.Socket.Path), own.makeCoord(config.Cluster.Coord)); err != nil {
 				return err
 			}
 			if os.Getenv("GOMEMLIMIT") == "" {

@@ -33,7 +33,7 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	dir := sockettest.Dir(t)
 	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
 
-	d := runDaemon(t, "--state-dir", filepath.Join(dir, "state"), "--coord", "dir:", "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m")
+	d := runDaemon(t, "--coord", "dir:"+filepath.Join(dir, "coord"), "--layout", "twitter", "--datacenter", "9", "--max-count", "300", "--max-block", "1m")
 
 	ids, _, err := command(t, "", "next", "2500") // more than --max-count, in batches that are more, too
 	must.Do(t, err)
@@ -66,20 +66,19 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	}
 }
 
-// TestOperatorsOfADirectory asks the directory in a daemon's state directory, while that runs and
-// after it has ended.
+// TestOperatorsOfADirectory asks the directory of a daemon, while that runs and after it has ended.
 func TestOperatorsOfADirectory(t *testing.T) {
 	dir := sockettest.Dir(t)
 	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
-	t.Setenv("FLAKEWARD_STATE_DIR", filepath.Join(dir, "state"))
+	t.Setenv("FLAKEWARD_COORD", "dir:"+filepath.Join(dir, "coord"))
 
 	_, _, err := command(t, "", "status", "--cluster")
-	checkError(t, err, coord.ErrNoCluster.Error()+": check that --state-dir", ExitFailed)
+	checkError(t, err, coord.ErrNoCluster.Error()+": check that the directory", ExitFailed)
 	if strings.Contains(err.Error(), "URL") || strings.Contains(err.Error(), "prefix") {
 		t.Errorf("it has no URL that was given: %v", err)
 	}
 
-	d := runDaemon(t, "--host", "this-one", "--coord", "dir:")
+	d := runDaemon(t, "--host", "this-one")
 	ids, _, err := command(t, "", "next", "100")
 	must.Do(t, err)
 	explained := func() {

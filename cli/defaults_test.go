@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,12 +16,10 @@ import (
 // A daemon whose settings are the defaults, as packages and the compose file leave them, logs neither
 // a warning nor an error: over its first start, a stop, and the start after that.
 func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
-	zeros := filepath.Join(t.TempDir(), "identity")
-	must.Do(t, os.WriteFile(zeros, []byte("00000000-0000-0000-0000-000000000000\n"), 0o600))
 	lives := func(t *testing.T, settings ...string) {
 		dir := sockettest.Dir(t)
 		t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "flakeward", "s"))
-		t.Setenv("FLAKEWARD_STATE_DIR", filepath.Join(dir, "state"))
+		t.Setenv("FLAKEWARD_COORD", "dir:"+filepath.Join(dir, "coord"))
 		for range 2 {
 			log := &logtest.Buffer{}
 			d := daemontest.Launch(t, daemon.Config{}, func(ctx context.Context, c daemon.Config) error {
@@ -43,10 +40,7 @@ func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
 			}
 		}
 	}
-	t.Run("alone", func(t *testing.T) { lives(t, "--coord", "dir:") })
-	// As the unit and the compose file have it on a machine whose firmware has no identity.
-	t.Run("without an identity", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", zeros) })
-	t.Run("as in compose.yaml", func(t *testing.T) { lives(t, "--coord", "dir:", "--machine-identity", os.DevNull) })
+	t.Run("alone", func(t *testing.T) { lives(t) })
 	onRealCoordinators(t, func(t *testing.T, url string) {
 		must.Get(clusters(t, "", "create", "--empty", "--coord", url))(t)
 		lives(t, "--coord", url)

@@ -15,7 +15,7 @@ const (
 // mainSettings are the settings that --help shows without --all.
 var mainSettings = []string{
 	configName, socketName, "socket-mode", "socket-group", "layout", "coord", "coord-ca", "coord-user", "coord-password-file",
-	"state-dir", "rate", "log-level",
+	"rate", "log-level",
 }
 
 // allSettings says where a command's help has its other flags.

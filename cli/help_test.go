@@ -58,7 +58,7 @@ func TestHelpShowsDefaultsAsTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"(default: 10m, or 2m for layouts", "(default: 1m)", "(default: never)", "(default: no limit)", "(default: dir: in the state directory"} {
+	for _, want := range []string{"(default: 10m, or 2m for layouts", "(default: 1m)", "(default: never)", "(default: no limit)", "(default: \"" + ownPaths().coordinator()} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}

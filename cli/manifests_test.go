@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -28,13 +27,13 @@ func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 			}
 			args = append(args, m[1]+m[2])
 		}
-		if len(args) < 6 {
+		if len(args) < 5 {
 			t.Fatalf("%s: only %q are found", path, args)
 		}
 		if _, err := configOf(t, args...); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
-		if _, err := configOf(t, append(args, "--coord=dir:")...); err == nil || !strings.Contains(err.Error(), "--require-coord") {
+		if _, err := configOf(t, append(args, "--coord=dir:/x")...); err == nil || !strings.Contains(err.Error(), "--require-coord") {
 			t.Errorf("%s: a directory: %v", path, err)
 		}
 	}
@@ -75,19 +74,6 @@ func composeFile(t *testing.T, name string) map[string]composed {
 	var file struct{ Services map[string]composed }
 	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join("..", "deploy", name)))(t), &file))
 	return file.Services
-}
-
-// Each daemon of the compose files is told which machine it runs on, by a file of the host's that is
-// mounted where the daemon looks for it. Without one it is told so by a file that is no identity.
-func TestComposeHandsEachDaemonTheMachinesIdentity(t *testing.T) {
-	s := composeFile(t, "compose.host.yaml")["daemon"]
-	if !slices.Equal(argumentsOf(s.Command), []string{"daemon"}) {
-		t.Fatalf("the daemon's command is %v", s.Command)
-	}
-	at := s.Environment["FLAKEWARD_MACHINE_IDENTITY"]
-	if want := "${MACHINE_IDENTITY:-/dev/null}:" + at + ":ro"; at == "" || !slices.Contains(s.Volumes, want) {
-		t.Errorf("it looks for the machine's identity at %q and has the volumes %q, want %q", at, s.Volumes, want)
-	}
 }
 
 // A daemon that starts before its coordinator warns that it cannot join, and one that stops after it

@@ -24,7 +24,7 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 		Usage: "show how far each worker ID was granted",
 		Description: "Says how many worker IDs are held, rest and are free, and how many daemons would wait if all hosts lost power now.\n" +
 			"Prints one line for each worker ID with a record: its ceiling, which no issued ID is above, also relative to the clock;\n" +
-			"the last tick and the mark that its last holder published; and its current claim.\n" +
+			"the last tick that its last holder published as issued; and its current claim.\n" +
 			coordinatorSource,
 		Flags: append(flags.flags(), jsonFlag("print one JSON object")),
 		Action: func(c *urfave.Context) error {

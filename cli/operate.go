@@ -33,19 +33,18 @@ const (
 	timeoutName    = "timeout"
 	defaultTimeout = 10 * time.Second
 
-	coordName    = "coord"
-	stateDirName = "state-dir"
+	coordName = "coord"
 
 	coordinatorSource = "Takes the coordinator from the daemon's settings: give the same --config, FLAKEWARD_* variables or flags.\n" +
-		"Without --coord it is the directory in --state-dir, whether its daemon runs or not. With --socket and\n" +
-		"neither of them, the command asks that daemon which coordinator it uses. Times are compared with this host's clock."
+		"With --socket and without --coord, the command asks that daemon which coordinator it uses. Times are compared with\n" +
+		"this host's clock."
 )
 
 // places are the settings without --socket and --timeout.
 func (f *operatorFlags) places() []urfave.Flag {
 	var flags []urfave.Flag
 	for _, flag := range f.settings.flags() {
-		if name := flag.Names()[0]; name == coordName || strings.HasPrefix(name, coordName+"-") || name == stateDirName {
+		if name := flag.Names()[0]; name == coordName || strings.HasPrefix(name, coordName+"-") {
 			flags = append(flags, flag)
 		}
 	}
@@ -59,19 +58,18 @@ func (f *operatorFlags) flags() []urfave.Flag {
 // locate has the settings name the coordinator of the daemon whose socket was given, if they name
 // none.
 func (f *operatorFlags) locate(c *urfave.Context) error {
-	if !c.IsSet(socketName) || c.IsSet(coordName) || c.IsSet(stateDirName) {
+	if !c.IsSet(socketName) || c.IsSet(coordName) {
 		return nil
 	}
 	client := f.client.open()
 	defer client.close()
 	in, err := client.status(c.Context)
 	if err != nil {
-		return fmt.Errorf("the daemon cannot be asked for its coordinator, which --coord or --state-dir names as well: %w", err)
+		return fmt.Errorf("the daemon cannot be asked for its coordinator, which --coord names as well: %w", err)
 	}
 	url, known := in.Get(info.Coordinator)
-	dir, _ := in.Get(info.StateDir)
 	if !known {
-		return fmt.Errorf("the daemon at %s does not tell its coordinator: name that with --coord or --state-dir", f.client.socket)
+		return fmt.Errorf("the daemon at %s does not tell its coordinator: name that with --coord", f.client.socket)
 	}
 	if before, after, hidden := strings.Cut(url, "***@"); hidden {
 		url = before + after
@@ -80,7 +78,7 @@ func (f *operatorFlags) locate(c *urfave.Context) error {
 				"give --coord-user and --coord-password-file, or the daemon's --config", url, f.client.socket)
 		}
 	}
-	f.settings.daemon.Cluster.Coord, f.settings.daemon.StateDir = url, dir
+	f.settings.daemon.Cluster.Coord = url
 	return nil
 }
 
@@ -90,22 +88,21 @@ type inspection struct {
 	cluster cluster.Cluster // once it was joined
 	hint    string          // what to do where there is no cluster
 	where   string          // the coordinator's URL without secrets
-	name    string          // the same for sentences, where dir: stands before another colon
 	timeout time.Duration
 	clock   clockguard.Clock
 }
 
 // open opens the coordinator that the settings name.
 func (f *operatorFlags) open(ctx context.Context) (*inspection, error) {
-	described, err := connect.Describe(f.settings.daemon.Cluster.URL())
+	described, err := connect.Describe(f.settings.daemon.Cluster.Coord)
 	if err != nil {
 		return nil, usagef("--coord: %w", err)
 	}
 	hint := "check the coordinator's URL and its prefix"
-	if described.InStateDir {
-		hint = "check that --state-dir is the daemon's, or name its coordinator with --coord or its socket with --socket"
+	if described.Local {
+		hint = "check that the directory is the daemon's: name it with --coord, or the daemon's socket with --socket"
 	}
-	v := &inspection{hint: hint, where: described.Text, name: strings.TrimSuffix(described.Text, ":"), timeout: f.client.timeout, clock: f.outside.clock}
+	v := &inspection{hint: hint, where: described.Text, timeout: f.client.timeout, clock: f.outside.clock}
 	err = v.ask(ctx, func(ctx context.Context) (err error) {
 		v.Operator, err = f.outside.operate(ctx, f.settings.daemon)
 		return err
@@ -175,7 +172,7 @@ func (f *operatorFlags) on(c *urfave.Context, open func(context.Context) (*inspe
 	}
 	err = do(v)
 	if closing := v.Close(); closing != nil && err == nil {
-		err = fmt.Errorf("leaving coordinator %s: %w", v.name, closing)
+		err = fmt.Errorf("leaving coordinator %s: %w", v.where, closing)
 	}
 	return err
 }
@@ -194,11 +191,11 @@ func (v *inspection) ask(ctx context.Context, question func(context.Context) err
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, coord.ErrNoCluster):
-		return fmt.Errorf("coordinator %s: %w: %s", v.name, err, v.hint)
+		return fmt.Errorf("coordinator %s: %w: %s", v.where, err, v.hint)
 	case limited.Err() != nil:
-		return fmt.Errorf("coordinator %s did not answer within --timeout %v: %w", v.name, v.timeout, err)
+		return fmt.Errorf("coordinator %s did not answer within --timeout %v: %w", v.where, v.timeout, err)
 	}
-	return fmt.Errorf("coordinator %s: %w", v.name, err)
+	return fmt.Errorf("coordinator %s: %w", v.where, err)
 }
 
 // now reads the clock.

@@ -148,11 +148,11 @@ func someCluster() *standIn {
 		inspected: coord.Inspected{Layout: fullLayout + ";datacenter=0", UUID: clusterUUID, Window: 600_000, Longest: 600_000},
 		members: []coord.Member{
 			{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1", Claim: "claim-4", Since: noon.Add(-3 * time.Hour),
-				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Opening: "o4"},
+				Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Opening: "o4"},
 			{Worker: 70, Host: "h2", PID: 12, Incarnation: "short", Claim: "claim-70", Ceiling: tickAt(-12 * time.Second), Opening: "o70"},
 		},
 		marks: []coord.Mark{
-			{Worker: 4, Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Mark: tickAt(-time.Second), Holder: "o4", Claim: "claim-4"},
+			{Worker: 4, Ceiling: tickAt(10 * time.Minute), Issued: tickAt(-2 * time.Second), Holder: "o4", Claim: "claim-4"},
 			{Worker: 5, Ceiling: tickAt(-time.Hour), Holder: "o5"},
 			{Worker: 70, Ceiling: tickAt(-12 * time.Second), Holder: "o70", Claim: "claim-70"},
 		},
@@ -205,23 +205,23 @@ var operatorCommands = []string{"status --cluster", "cluster marks", "cluster ra
 // Given a daemon's socket and no coordinator, the commands ask the daemon's own.
 func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 	at := func(coordinator string) string {
-		return script{"INFO": {bulk("flakeward_version:1\r\nstate_dir:/of/daemon\r\ncoordinator:" + coordinator + "\r\n")}}.serve(t, nil)
+		return script{"INFO": {bulk("flakeward_version:1\r\ncoordinator:" + coordinator + "\r\n")}}.serve(t, nil)
 	}
 	password := filepath.Join(t.TempDir(), "password")
 	const asksForUser = "give --coord-user and --coord-password-file"
 	for _, c := range []struct {
 		name, socket, more string
-		coord, dir         string // what is asked
+		coord              string // what is asked
 		err                string
 		code               int
 	}{
-		{name: "another coordinator", socket: at("etcd://h1:2379,h2:2379/ids"), coord: "etcd://h1:2379,h2:2379/ids", dir: "/of/daemon"},
-		{name: "dir", socket: at("dir:"), coord: "dir:", dir: "/of/daemon"},
-		{name: "a user, given", socket: at("etcd://***@h1:2379/ids"), more: "--coord-user me --coord-password-file " + password, coord: "etcd://h1:2379/ids", dir: "/of/daemon"},
+		{name: "another coordinator", socket: at("etcd://h1:2379,h2:2379/ids"), coord: "etcd://h1:2379,h2:2379/ids"},
+		{name: "dir", socket: at("dir:/of/daemon"), coord: "dir:/of/daemon"},
+		{name: "a user, given", socket: at("etcd://***@h1:2379/ids"), more: "--coord-user me --coord-password-file " + password, coord: "etcd://h1:2379/ids"},
 		{name: "a user, not given", socket: at("etcd://***@h1:2379/ids"), err: asksForUser, code: ExitUsage},
-		{name: "named", socket: at("etcd://h1:2379/ids"), more: "--coord zk://h2:2181/x", coord: "zk://h2:2181/x", dir: ownPaths().stateDir},
-		{name: "a named state directory", socket: at("etcd://h1:2379/ids"), more: "--state-dir /other", coord: "", dir: "/other"},
-		{name: "nobody there", socket: filepath.Join(t.TempDir(), "s"), err: "which --coord or --state-dir names as well: no daemon at", code: ExitNoDaemon},
+		{name: "named", socket: at("etcd://h1:2379/ids"), more: "--coord zk://h2:2181/x", coord: "zk://h2:2181/x"},
+		{name: "a named directory", socket: at("etcd://h1:2379/ids"), more: "--coord dir:/other", coord: "dir:/other"},
+		{name: "nobody there", socket: filepath.Join(t.TempDir(), "s"), err: "which --coord names as well: no daemon at", code: ExitNoDaemon},
 		{name: "a Redis server", socket: script{"INFO": {bulk("redis_version:7\r\n")}}.serve(t, nil), err: "no flakeward daemon", code: ExitFailed},
 	} {
 		for _, args := range append(operatorCommands, "cluster") {
@@ -238,8 +238,8 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 				if err != nil && ExitCode(err) != ExitUnknown {
 					t.Error(err)
 				}
-				if s.config.Cluster.Coord != c.coord || s.config.StateDir != c.dir {
-					t.Errorf("asked %q in %q, want %q in %q", s.config.Cluster.Coord, s.config.StateDir, c.coord, c.dir)
+				if s.config.Cluster.Coord != c.coord {
+					t.Errorf("asked %q, want %q", s.config.Cluster.Coord, c.coord)
 				}
 			})
 		}
@@ -251,7 +251,7 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 
 func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\nstate-dir: /by/file\n"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\n"), 0o600))
 	for _, args := range operatorCommands {
 		t.Run(args, func(t *testing.T) {
 			s := someCluster()
@@ -259,16 +259,16 @@ func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
 			if _, _, err := (ask{standIn: s}).run(t, words...); err != nil && ExitCode(err) != ExitUnknown {
 				t.Error(err)
 			}
-			if s.config.Cluster.Coord != "etcd://u:geheim@by-file/x" || s.config.StateDir != "/by/file" {
-				t.Errorf("by the file: %q, %q", s.config.Cluster.Coord, s.config.StateDir)
+			if s.config.Cluster.Coord != "etcd://u:geheim@by-file/x" {
+				t.Errorf("by the file: %q", s.config.Cluster.Coord)
 			}
 			t.Setenv("FLAKEWARD_COORD", "etcd://by-variable")
 			_, _, _ = ask{standIn: s}.run(t, words...)
-			if s.config.Cluster.Coord != "etcd://by-variable" || s.config.StateDir != "/by/file" {
-				t.Errorf("the variable over the file: %q, %q", s.config.Cluster.Coord, s.config.StateDir)
+			if s.config.Cluster.Coord != "etcd://by-variable" {
+				t.Errorf("the variable over the file: %q", s.config.Cluster.Coord)
 			}
-			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "dir:")...)
-			if s.config.Cluster.Coord != "dir:" {
+			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "dir:/flag")...)
+			if s.config.Cluster.Coord != "dir:/flag" {
 				t.Errorf("the flag over both: %q", s.config.Cluster.Coord)
 			}
 		})
@@ -329,9 +329,9 @@ func TestClusterStatus(t *testing.T) {
 	out, _, err := ask{standIn: someCluster()}.run(t, "status", "--cluster")
 	checkError(t, err, "", ExitOK)
 	const want = "cluster " + clusterUUID + ": 2 members of 1024 worker IDs, layout " + fullLayout + "\n\n" +
-		"worker  host  incarnation  claimed   ceiling  issued    lag          version  state\n" +
-		"4       h1    1a2b3c4d     3h0m ago  +10m0s   2.0s ago  1.0s behind  v1       granted\n" +
-		"70      h2    short        -         -12s     -         -            -        stopped\n"
+		"worker  host  incarnation  claimed   ceiling  issued    version  state\n" +
+		"4       h1    1a2b3c4d     3h0m ago  +10m0s   2.0s ago  v1       granted\n" +
+		"70      h2    short        -         -12s     -         -        stopped\n"
 	if out != want {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}
@@ -349,10 +349,10 @@ func TestMarksCommand(t *testing.T) {
 	checkError(t, err, "", ExitOK)
 	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n" +
 		"worker IDs: 2 held, 0 resting, 1022 free; if all hosts lost power now, nobody would wait\n\n" +
-		"worker  ceiling                           issued    mark         held by\n" +
-		"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  1.0s behind  h1, claim-4\n" +
-		"5       2026-01-01T11:00:00.000Z  -1h0m   -         -            free\n" +
-		"70      2026-01-01T11:59:48.000Z  -12s    -         -            h2, claim-70\n"
+		"worker  ceiling                           issued    held by\n" +
+		"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  h1, claim-4\n" +
+		"5       2026-01-01T11:00:00.000Z  -1h0m   -         free\n" +
+		"70      2026-01-01T11:59:48.000Z  -12s    -         h2, claim-70\n"
 	if out != want {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}
@@ -366,7 +366,7 @@ func TestMarksCommand(t *testing.T) {
 func TestClaimsCommand(t *testing.T) {
 	out, _, err := ask{standIn: someCluster()}.run(t, "claims")
 	checkError(t, err, "", ExitOK)
-	if !strings.Contains(out, "2 claims of 1024 worker IDs") || !strings.Contains(out, "\n70      h2    12       -         -            stopped  claim-70\n") {
+	if !strings.Contains(out, "2 claims of 1024 worker IDs") || !strings.Contains(out, "\n70      h2    12       -         -         stopped  claim-70\n") {
 		t.Errorf("printed\n%s", out)
 	}
 	out, _, err = ask{standIn: someCluster()}.run(t, "claims", "--json")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 
 // paths are where a daemon keeps its things unless it is told otherwise.
 type paths struct {
-	socket, stateDir string
+	socket, coord string // coord is the coordinator's directory
 	// shared: the socket's directory lies in one where everyone may make things.
 	shared bool
 }
@@ -21,7 +22,7 @@ type paths struct {
 // goes below temp, into a directory that carries the user's number.
 func defaultPaths(uid int, getenv func(string) string, home, temp string) paths {
 	if uid == 0 {
-		return paths{socket: "/run/flakeward/flakeward.sock", stateDir: "/var/lib/flakeward"}
+		return paths{socket: "/run/flakeward/flakeward.sock", coord: "/var/lib/flakeward"}
 	}
 	runtime, shared := filepath.Join(temp, "flakeward-"+strconv.Itoa(uid)), true
 	// The specification wants relative paths to be ignored.
@@ -32,9 +33,9 @@ func defaultPaths(uid int, getenv func(string) string, home, temp string) paths 
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		state = filepath.Join(dir, "flakeward")
 	} else if !filepath.IsAbs(home) {
-		state = "" // better to ask for --state-dir than to write where nobody looks
+		state = "" // better to ask for --coord than to write where nobody looks
 	}
-	return paths{socket: filepath.Join(runtime, "flakeward.sock"), stateDir: state, shared: shared}
+	return paths{socket: filepath.Join(runtime, "flakeward.sock"), coord: state, shared: shared}
 }
 
 // exposed reports whether socket is the default one and its directory's name could
@@ -58,6 +59,25 @@ func (p paths) checkDir(socket string) error {
 		return nil
 	}
 	return socketfile.CheckOwnDir(filepath.Dir(p.socket), os.Geteuid())
+}
+
+// coordinator is the URL of the coordinator's directory; empty: there is no default.
+func (p paths) coordinator() string {
+	if p.coord == "" {
+		return ""
+	}
+	return "dir:" + p.coord
+}
+
+// makeCoord makes what the default directory of the coordinator lies in: it may be the first there.
+func (p paths) makeCoord(url string) error {
+	if url != p.coordinator() {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.coord), 0o700); err != nil {
+		return fmt.Errorf("cannot make the directory for the coordinator's: %w: name another with --coord dir:PATH", err)
+	}
+	return nil
 }
 
 func ownPaths() paths {

@@ -80,7 +80,12 @@ func TestDirectoryOfTheDefaultSocketIsMadeForItsUser(t *testing.T) {
 	listened := errors.New("listened")
 	for range 2 { // made, and found
 		err := newProgram(own, realOutside(func(_ context.Context, c daemon.Config) error {
-			l, err := socketfile.Listen(c.Socket.Path, 0, -1)
+			lock, err := socketfile.TakeLock(c.Socket.Path, 0)
+			if err != nil {
+				return err
+			}
+			defer lock.Free()
+			l, err := lock.Listen(0, -1)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ type settings struct {
 
 func defaultSettings(p paths) *settings {
 	config := daemon.DefaultConfig()
-	config.Socket.Path, config.StateDir, config.Cluster.Coord = p.socket, p.stateDir, ""
+	config.Socket.Path, config.Cluster.Coord = p.socket, p.coordinator()
 	return &settings{daemon: config, logLevel: "info"}
 }
 
@@ -70,7 +70,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.StringFlag{Name: "form", Destination: &c.IDs.Form, Value: c.IDs.Form, Category: "IDs",
 			Usage: "write IDs in this `FORM` where a connection asks for none: " + strings.Join(form.Names(), ", ")},
 
-		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster", DefaultText: "dir: in the state directory",
+		&urfave.StringFlag{Name: "coord", Destination: &c.Cluster.Coord, Value: c.Cluster.Coord, Category: "Cluster",
 			Usage: "use the coordinator at this `URL`: etcd://h1:2379,h2:2379/prefix, zk://h1:2181,h2:2181/chroot, or dir:/path for the daemons of one host"},
 		&urfave.BoolFlag{Name: "require-coord", Destination: &c.Cluster.RequireCoord, Value: c.Cluster.RequireCoord, Category: "Cluster",
 			Usage: "refuse to start without etcd or ZooKeeper, for fleets of hosts and pods"},
@@ -89,20 +89,16 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.GenericFlag{Name: "ttl", Value: (*duration)(&c.Cluster.TTL), Category: "Cluster",
 			Usage: "keep a worker ID for this `DURATION` after its daemon is gone"},
 
-		&urfave.PathFlag{Name: "state-dir", Destination: &c.StateDir, Value: c.StateDir, Category: "State",
-			Usage: "keep the daemon's state in this `DIRECTORY`, on a local disk"},
-		&urfave.BoolFlag{Name: takeoverName, Destination: &c.Takeover, Value: c.Takeover, Category: "State",
-			Usage: "take over from the daemon that runs on this state directory, with its connections; start as usual if none runs"},
-		&urfave.BoolFlag{Name: "takeover-stay", Destination: &c.TakeoverStay, Value: c.TakeoverStay, Category: "State",
+		&urfave.BoolFlag{Name: takeoverName, Destination: &c.Takeover, Value: c.Takeover, Category: "Socket",
+			Usage: "take over from the daemon that runs on this socket, with its connections; start as usual if none runs"},
+		&urfave.BoolFlag{Name: "takeover-stay", Destination: &c.TakeoverStay, Value: c.TakeoverStay, Category: "Socket",
 			Usage: "after another daemon took over, wait to be stopped, for supervisors that restart what exits"},
-		&urfave.PathFlag{Name: "machine-identity", Destination: &c.MachineIdentity, Value: c.MachineIdentity, Category: "State", DefaultText: "the DMI table's UUID, which only root may read",
-			Usage: "tell this machine from copies of it by this `FILE`, which survives a reboot and is in no image"},
-		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "State", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
+		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "Cluster", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
 			Usage: "create a cluster that grants this `DURATION` ahead: IDs go on for so long without the coordinator; cluster set changes it"},
-		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "State",
+		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "Cluster",
 			Usage: "extend the grant at this `INTERVAL` while IDs are issued"},
-		&urfave.GenericFlag{Name: "journal-step", Value: (*duration)(&c.Grant.Step), Category: "State",
-			Usage: "keep the high-water mark on disk this `DURATION` ahead, at least two ticks: a restart after a crash waits for so long"},
+		&urfave.GenericFlag{Name: "restart-wait", Value: (*duration)(&c.Grant.RestartWait), Category: "Cluster",
+			Usage: "wait up to this `DURATION`, at least two ticks, for the last worker ID's high-water mark at a start; beyond it, take another worker ID"},
 
 		&urfave.GenericFlag{Name: "max-sleep", Value: (*duration)(&c.Waiting.MaxSleep), Category: "Waiting",
 			Usage: "wait for a clock that was set back by up to this `DURATION`"},

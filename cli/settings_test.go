@@ -65,7 +65,7 @@ var others = map[string]string{
 	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true",
 	"layout": "twitter", "datacenter": "3", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
-	"state-dir": "/other/state", "machine-identity": "/other/machine", "window": "13m", "publish": "14s", "journal-step": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+	"window": "13m", "publish": "14s", "restart-wait": "1500ms", "max-sleep": "16ms", "max-block": "17s",
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
 
@@ -103,7 +103,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 }
 
 // notSettings are the fields of daemon.Config that code sets, or that only the file has.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Journal.Disk", "Journal.FUSE", "Cluster.Adopt", "IDs.Tenants", "VMClock"}
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Cluster.FUSE", "Cluster.Adopt", "IDs.Tenants", "VMClock"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain := must.Get(configOf(t, base("")...))(t)
@@ -215,7 +215,7 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 }
 
 // durations are the settings that are time spans.
-var durations = []string{"ttl", "window", "publish", "journal-step", "max-sleep", "max-block", "burst"}
+var durations = []string{"ttl", "window", "publish", "restart-wait", "max-sleep", "max-block", "burst"}
 
 func TestDurationsWithoutAUnit(t *testing.T) {
 	check := func(t *testing.T, name string, err error) {
@@ -280,7 +280,7 @@ func TestWrongSettings(t *testing.T) {
 		{"a certificate alone", "", []string{"--coord", "etcd://h", "--coord-cert", "/c"}, "--coord-cert: a client certificate needs its key"},
 		{"a key alone", "", []string{"--coord", "etcd://h", "--coord-key", "/k"}, "--coord-key: a key needs its client certificate"},
 		{"a directory's user", "", []string{"--coord-user", "u", "--coord-password-file", "/p"}, "--coord-user: a directory has no users"},
-		{"a directory in a pod", "", []string{"--require-coord", "--coord", "dir:"}, "--coord: a coordinator of this host alone is refused by --require-coord"},
+		{"a directory in a pod", "", []string{"--require-coord", "--coord", "dir:/x"}, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"no coordinator in a pod", "require-coord: true\n", nil, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"a directory's TLS", "", []string{"--coord-ca", "/c"}, "--coord-ca: a directory speaks to nobody"},
 		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},

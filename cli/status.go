@@ -21,10 +21,8 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 		Description: fmt.Sprintf("Exits with status 0 if the daemon can issue IDs, %d if it answers but cannot, %d if no daemon listens,\n"+
 			"%d after another failure, such as a refused connection.\n", ExitNotReady, ExitNoDaemon, ExitFailed) +
 			"With --cluster, it asks the coordinator and no daemon, and prints one line for each member: its worker ID, the age of\n" +
-			"its claim, its ceiling relative to the clock (how long it can issue without another grant), the last tick that it\n" +
-			"had issued at its last publish, and its lag: how far the later of its mark and that tick is behind the clock. The lag\n" +
-			"is less than --publish while the daemon publishes, and more while nobody asks for IDs. A lag of more than\n" +
-			"--journal-step ahead means that a clock went back.\n" +
+			"its claim, its ceiling relative to the clock (how long it can issue without another grant), and the last tick that it\n" +
+			"had issued at its last publish.\n" +
 			fmt.Sprintf("A member whose grant has ended is %s. One whose ceiling is further ahead than any daemon asks for is %s:\n"+
 				"a clock was wrong, or the window was longer then. One that is %s issues once the clock has passed the cluster's floor.\n"+
 				"Exits with status 0 if the coordinator answers, %d if not.\n", cluster.Stopped, cluster.Ahead, cluster.Waiting, ExitFailed) +

@@ -28,7 +28,7 @@ func withCoder(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, 
 	c.Socket.MaxCount = 1000
 	daemon := daemontest.Start(t, c)
 	layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
-	_, cluster, _ := strings.Cut(daemon.Log.String(), "joined the cluster: coordinator=dir: cluster=")
+	_, cluster, _ := strings.Cut(daemon.Log.String(), "joined the cluster: coordinator="+c.Cluster.Coord+" cluster=")
 	if len(cluster) < 36 {
 		t.Fatalf("the log does not name the cluster:\n%s", daemon.Log)
 	}

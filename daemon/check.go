@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/tcp"
 	"github.com/flakeward/flakeward/generator"
@@ -19,18 +18,18 @@ import (
 const askTimeout = 5 * time.Second
 
 // Check returns all that a start would be refused for on this host, besides what Validate finds:
-// the socket's path and group, the state directory, the files for the coordinator and for --listen,
-// and a layout whose time is over. It writes nothing. That another daemon runs on the same paths is
-// no fault of the settings.
+// the socket's path and group, the coordinator's directory, the files for the coordinator and for
+// --listen, and a layout whose time is over. It writes nothing. That another daemon runs on the same
+// paths is no fault of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
-	_, state := journal.Look(c.StateDir)
 	access, err := c.Access()
 	if err == nil {
 		_, err = access.TLS.Config(access.Log)
+		err = errors.Join(err, access.Check())
 	}
 	_, password := tcp.New(c.Listen)
-	return errors.Join(group, socketfile.Check(c.Socket.Path), state, err, password, c.checkTime())
+	return errors.Join(group, socketfile.Check(c.Socket.Path), err, password, c.checkTime())
 }
 
 // checkTime returns that the layout's time is over by the clock. A clock that shows a time before

@@ -19,12 +19,7 @@ import (
 
 func operator(t *testing.T, url string) coord.Operator {
 	t.Helper()
-	return operatorIn(t, url, "")
-}
-
-func operatorIn(t *testing.T, url, stateDir string) coord.Operator {
-	t.Helper()
-	o := must.Get(connect.Operate(connect.Config{URL: url, StateDir: stateDir}))(t)
+	o := must.Get(connect.Operate(connect.Config{URL: url}))(t)
 	t.Cleanup(func() { _ = o.Close() }) // nothing depends on it
 	return o
 }
@@ -129,7 +124,7 @@ func TestADirectoryIsExported(t *testing.T) {
 	d := start(t, c)
 	daemons := []*running{d}
 	end := underLoad(t, daemons)
-	goes(t, operatorIn(t, "dir:", c.StateDir), operator(t, url))
+	goes(t, operator(t, c.Cluster.Coord), operator(t, url))
 	follow(t, daemons, url)
 	joining := config(dir(t))
 	joining.Cluster.Coord, joining.Host = url, "another"

@@ -15,9 +15,11 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/condition"
-	"github.com/flakeward/flakeward/daemon/journal"
+	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -186,15 +188,15 @@ func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
 	last.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
 }
 
-// slowDisk finishes no write until it is released.
-type slowDisk struct {
-	journal.Disk
+// slowClaims has no claim answered until it is released.
+type slowClaims struct {
+	coord.Coordinator
 	released <-chan struct{}
 }
 
-func (d slowDisk) WriteAt(data []byte, at int64) error {
-	<-d.released
-	return d.Disk.WriteAt(data, at)
+func (c slowClaims) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
+	<-c.released
+	return c.Coordinator.Claim(ctx, r)
 }
 
 // A daemon that has joined its cluster has heard from the coordinator, while its claim takes long.
@@ -204,8 +206,11 @@ func TestAClaimThatTakesLongIsSeen(t *testing.T) {
 	release := sync.OnceFunc(func() { close(released) })
 	defer release()
 	c.Cluster.Coord = etcd.URL("x")
-	c.Journal.Disk = func(real journal.Disk) journal.Disk { return slowDisk{real, released} }
-	r := launch(t, c)
+	r := launchBy(t, c, func(ctx context.Context, c daemon.Config) error {
+		d := must.Get(daemon.New(c))(t)
+		d.Decorate(func(s resp.Source) resp.Source { return s }, func(c coord.Coordinator) coord.Coordinator { return slowClaims{c, released} })
+		return d.Run(ctx)
+	})
 	r.untilServed()
 	r.says("joined the cluster")
 	r.tells("no-worker-id", condition.NoWorker.Do(), false) // the log tells how a claim ends
@@ -220,7 +225,7 @@ func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
 	c, clock := config(dir(t)), &stepping{}
 	c.Cluster.Coord, c.Clock, c.IDs.Layout = etcd.URL("x"), clock, "time=31@1s,worker=10,sequence=4;epoch=2026-01-01"
-	c.Grant.Step, c.Grant.Publish, c.Waiting.MaxBlock = 2*time.Second, 100*time.Millisecond, 2*time.Second
+	c.Grant.Publish, c.Waiting.MaxBlock = 100*time.Millisecond, 2*time.Second
 	r := start(t, c)
 	etcd.StopAll()
 	r.next()
@@ -251,40 +256,6 @@ func TestARecordBeyondTheLayoutIsSeen(t *testing.T) {
 	r.next()
 	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
 	r.says("the worker ID cannot be used")
-}
-
-// brokenDisk takes nothing while it is broken.
-type brokenDisk struct {
-	journal.Disk
-	broken *atomic.Bool
-}
-
-func (d brokenDisk) WriteAt(data []byte, at int64) error {
-	if d.broken.Load() {
-		return syscall.EIO
-	}
-	return d.Disk.WriteAt(data, at)
-}
-
-func TestADiskThatFailsIsSeen(t *testing.T) {
-	t.Parallel()
-	var broken atomic.Bool
-	c := config(dir(t))
-	c.Journal.Disk = func(real journal.Disk) journal.Disk { return brokenDisk{real, &broken} }
-	c.Grant.Step, c.Waiting.MaxBlock = 6*time.Second, 50*time.Millisecond
-	r := start(t, c)
-	r.next() // a daemon that nobody asks has nothing to write
-	broken.Store(true)
-	r.shows("journal-failing")
-	r.says("IDs run out unless this is fixed")
-	broken.Store(false)
-	r.shows("recovered")
-	r.next()
-	broken.Store(true)
-	r.shows("journal-ended")
-	r.says("issuing has stopped")
-	broken.Store(false)
-	r.shows("issuing")
 }
 
 // stepping is the real clock, and what a test has stepped the wall clock by.
@@ -336,7 +307,6 @@ func TestRefusalsAreSeen(t *testing.T) {
 	c := config(dir(t))
 	c.Waiting.MaxBlock = 50 * time.Millisecond
 	c.IDs.Layout = "time=31@10s,worker=10,sequence=4;epoch=2026-01-01"
-	c.Grant.Step = 20 * time.Second
 	r := start(t, c)
 	r.refused("count-too-large", "NEXT", 1000)
 	r.shows("count-too-large")

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,7 +16,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/systemd"
 	"github.com/flakeward/flakeward/daemon/tcp"
 	"github.com/flakeward/flakeward/daemon/vmclock"
@@ -29,20 +27,16 @@ import (
 type Config struct {
 	Socket Socket
 	Listen tcp.Config // the address on TCP, if there is one
-	// Takeover has the daemon go on in the place of one that runs on the same state directory.
+	// Takeover has the daemon go on in the place of one that runs on the same socket.
 	Takeover bool
 	// TakeoverStay has Run stay until it is told to end after another daemon has taken over.
 	TakeoverStay bool
-	StateDir     string // where the journal and, unless Coord names another, the coordinator's directory live; made if missing
-	// MachineIdentity is the file that tells this machine from every other, over boots; empty: the
-	// system's UUID in the DMI table.
-	MachineIdentity string
-	VMClock         string // the path at which the hypervisor shows the machine's generation
-	Host            string // the host's name, a preference for a worker ID and no identity; empty: the system's
-	Cluster         Cluster
-	IDs             IDs
-	Grant           grant.Timing
-	Waiting         Waiting
+	VMClock      string // the path at which the hypervisor shows the machine's generation
+	Host         string // the host's name, a preference for a worker ID and no identity; empty: the system's
+	Cluster      Cluster
+	IDs          IDs
+	Grant        grant.Timing
+	Waiting      Waiting
 	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
 	// connection. 0: see budget.FindMemory.
 	Memory int64
@@ -55,11 +49,10 @@ type Config struct {
 	// ReopenLog opens the log's file anew; nil: there is none.
 	ReopenLog func() error
 	// Reload has ReopenLog called, and certificates and passwords read again; nil: nothing does.
-	Reload  <-chan os.Signal
-	Clock   clockguard.Clock  // nil: the real one
-	Kernel  clockguard.Kernel // what is known of Clock besides; nil: nothing. The real clock has the real one
-	Ready   func()            // called once, when the first ID can be issued; may be nil
-	Journal journal.Options   // what the state directory is opened with
+	Reload <-chan os.Signal
+	Clock  clockguard.Clock  // nil: the real one
+	Kernel clockguard.Kernel // what is known of Clock besides; nil: nothing. The real clock has the real one
+	Ready  func()            // called once, when the first ID can be issued; may be nil
 	// Renew has Successor called; nil: nothing does.
 	Renew <-chan os.Signal
 	// Successor starts the program anew, to take over from this process.
@@ -83,10 +76,10 @@ type Socket struct {
 
 // Cluster is the coordinator.
 type Cluster struct {
-	// Coord is its URL: dir:, dir:/path, etcd://host:port,.../prefix or zk://host:port,.../chroot.
-	// Empty means dir:.
+	// Coord is its URL: dir:/path, etcd://host:port,.../prefix or zk://host:port,.../chroot.
 	Coord        string
-	RequireCoord bool          // refuse a coordinator of this host alone, also where none was named
+	RequireCoord bool          // refuse a coordinator of this host alone
+	FUSE         bool          // a directory may lie on FUSE
 	TLS          connect.TLS   // whether and how it is spoken to encrypted
 	User         string        // who is to be known to it, if it asks and the URL does not say
 	PasswordFile string        // the user's password, alone in a file
@@ -135,20 +128,14 @@ const (
 	longestBurst = 2 * time.Second
 )
 
-// inStateDir is the URL of a directory in the state directory.
-const inStateDir = "dir:"
-
-// URL is Coord, or dir: where none was named.
-func (c Cluster) URL() string { return cmp.Or(c.Coord, inStateDir) }
-
 // DefaultConfig is the configuration of a daemon that was given its paths.
 func DefaultConfig() Config {
 	return Config{
 		VMClock: vmclock.DefaultPath,
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
-		Cluster: Cluster{Coord: inStateDir, TTL: 10 * time.Second},
+		Cluster: Cluster{TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", SequenceStart: StartRolling, Form: form.Integer.String()},
-		Grant:   grant.Timing{Publish: 10 * time.Second, Step: time.Second},
+		Grant:   grant.Timing{Publish: 10 * time.Second, RestartWait: time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
 	}
@@ -163,9 +150,6 @@ func (c Config) Validate() error {
 	}
 	if c.Socket.Path == "" {
 		bad("socket", "a path is needed")
-	}
-	if c.StateDir == "" {
-		bad("state-dir", "a path is needed; without HOME there is no default")
 	}
 	if c.Socket.Mode&^0o777 != 0 || c.Socket.Mode&0o600 != 0o600 {
 		bad("socket-mode", "%#o is no mode that lets the owner read and write: take one from 0600 to 0777", uint32(c.Socket.Mode))
@@ -217,8 +201,8 @@ func (c Config) Validate() error {
 	}
 	c.Time.Check(bad)
 	t := c.timing(layout)
-	if t.Step < 10*time.Millisecond || t.Step > time.Minute {
-		bad("journal-step", "%v is not within 10ms and 1m", t.Step)
+	if t.RestartWait < 0 || t.RestartWait > time.Minute {
+		bad("restart-wait", "%v is not within 0s and 1m", t.RestartWait)
 	}
 	if t.Publish < 100*time.Millisecond {
 		bad("publish", "%v is below 100ms", t.Publish)
@@ -226,11 +210,8 @@ func (c Config) Validate() error {
 	if t.Window < 2*t.Publish {
 		bad("window", "%v is less than two times --publish %v: one late write would stop issuing; raise it, or publish more often", t.Window, t.Publish)
 	}
-	if t.Window < 2*t.Step {
-		bad("window", "%v is less than two times --journal-step %v: raise it, or take a shorter step", t.Window, t.Step)
-	}
 	if t.Window > 24*time.Hour {
-		bad("window", "%v is over 24h: a host whose disk is lost would leave its worker ID unused for that long", t.Window)
+		bad("window", "%v is over 24h: a daemon that crashes would leave its worker ID unused for that long", t.Window)
 	}
 	return errors.Join(errs...)
 }
@@ -269,7 +250,7 @@ func (i IDs) validateForm(layout *generator.Layout, bad func(flag, format string
 
 // validateAccess checks what the coordinator is reached with.
 func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
-	coordinator, err := connect.Describe(c.URL())
+	coordinator, err := connect.Describe(c.Coord)
 	if err != nil {
 		bad("coord", "%v", err)
 	}
@@ -302,15 +283,14 @@ func (c Cluster) validateAccess(bad func(flag, format string, args ...any)) {
 // has been read from its file, and the error, if that cannot be done, is a *connect.ConfigError.
 func (c Config) Access() (connect.Config, error) {
 	access := connect.Config{
-		URL:      c.Cluster.URL(),
-		StateDir: c.StateDir,
-		TTL:      c.Cluster.TTL,
-		TLS:      c.Cluster.TLS,
-		User:     c.Cluster.User,
-		Adopt:    c.Cluster.Adopt,
-		FUSE:     c.Journal.FUSE,
-		Clock:    c.Clock,
-		Log:      c.Log,
+		URL:   c.Cluster.Coord,
+		TTL:   c.Cluster.TTL,
+		TLS:   c.Cluster.TLS,
+		User:  c.Cluster.User,
+		Adopt: c.Cluster.Adopt,
+		FUSE:  c.Cluster.FUSE,
+		Clock: c.Clock,
+		Log:   c.Log,
 	}
 	if c.Cluster.PasswordFile == "" {
 		return access, nil
@@ -334,6 +314,6 @@ func (c Config) timing(layout *generator.Layout) grant.Timing {
 
 // coordinator is the coordinator's URL without its secrets. The configuration has been validated.
 func (c Config) coordinator() connect.Description {
-	d, _ := connect.Describe(c.Cluster.URL())
+	d, _ := connect.Describe(c.Cluster.Coord)
 	return d
 }

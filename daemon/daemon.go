@@ -1,6 +1,5 @@
-// Package daemon is one daemon's life: it opens the state directory, joins the cluster, holds a
-// worker ID, serves IDs from them over the socket, and gives everything back in
-// order. It is the only package that knows all the others.
+// Package daemon is one daemon's life: it takes its socket, joins the cluster, holds a worker ID,
+// serves IDs from that over the socket, and gives everything back in order. It is the only package that knows all the others.
 package daemon
 
 import (
@@ -23,7 +22,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/resp"
@@ -72,12 +70,12 @@ type Daemon struct {
 
 	// What each start has of its own: a takeover that fails is followed by another.
 	machine     machine
-	dir         *journal.Dir
 	lifecycle   *lifecycle.Lifecycle
 	incarnation atomic.Pointer[string]
 	ready       atomic.Bool
 	cluster     string            // the UUID of the one that was joined last
 	handedOver  bool              // to another process; Run has ended by that
+	lock        *socketfile.Lock  // nil: not taken yet
 	opened      coord.Coordinator // before the start, for it to use
 	stays       func() error      // an error if the coordinator's directory was replaced; nil: it is none
 	announced   sync.Once
@@ -121,7 +119,7 @@ func New(c Config) (*Daemon, error) {
 	d.metrics = metrics.New(metrics.Sources{
 		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock, User: rest.UserOf,
 	})
-	d.machine = machine{identity: c.MachineIdentity, log: c.Log}
+	d.machine = machine{log: c.Log}
 	d.Decorate(func(s resp.Source) resp.Source { return s }, func(c coord.Coordinator) coord.Coordinator { return c })
 	d.incarnate()
 	return d, nil
@@ -156,8 +154,7 @@ func (d *Daemon) incarnate() {
 	d.incarnation.Store(&id)
 }
 
-// Run lives until ctx ends, and then answers what it has accepted, writes down the exact last tick
-// and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
+// Run lives until ctx ends, and then answers what it has accepted and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
 // impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.awaitEpoch(ctx); err != nil {
@@ -168,13 +165,13 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.build(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.closeDir()) }()
+	defer func() { d.lock.Free() }()
 	defer d.closeAddress()
 	from, err := succeed(ctx, d)
 	if err != nil {
 		return err
 	}
-	d.warn(d.dir)
+	d.warn()
 	d.access.warn(d.log)
 	d.before = from.age()
 	d.start()

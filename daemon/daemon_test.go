@@ -12,7 +12,6 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -64,7 +63,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("RUN 5000 gave %d IDs", total)
 	}
 	before := r.info()
-	if before["state"] != "ready" || before["total_ids_issued"] != "6001" || before["unique_within"] != "state-directory" {
+	if before["state"] != "ready" || before["total_ids_issued"] != "6001" || before["unique_within"] != "host" {
 		t.Errorf("INFO: %v", before)
 	}
 	parts, err := layoutOf(t, c).Decompose(last)
@@ -83,32 +82,19 @@ func TestLife(t *testing.T) {
 	note(again.next())
 }
 
-// Two directories are two clusters: both say that their IDs are unique within the state
-// directory only.
+// Two directories are two clusters: both say that their IDs are unique on this host only.
 func TestScheduleTwoDefaults(t *testing.T) {
 	a, b := start(t, config(dir(t))), start(t, config(dir(t)))
 	if a.info()["cluster_id"] == b.info()["cluster_id"] {
 		t.Error("two daemons with a coordinator each are said to be one cluster")
 	}
 	for _, r := range []*running{a, b} {
-		if got := r.info()["unique_within"]; got != "state-directory" {
+		if got := r.info()["unique_within"]; got != "host" {
 			t.Errorf("INFO says unique within %q", got)
 		}
-		if !strings.Contains(r.log.String(), "unique within this state directory only") || !strings.Contains(r.log.String(), r.config.StateDir) {
+		if !strings.Contains(r.log.String(), "unique on this host only") || !strings.Contains(r.log.String(), r.config.Cluster.Coord) {
 			t.Errorf("the log does not say it:\n%s", r.log)
 		}
-	}
-}
-
-func TestStateDirectoryInUse(t *testing.T) {
-	c := config(dir(t))
-	start(t, c)
-	second := c
-	second.Socket.Path += "2"
-	err := launch(t, second).End()
-	var used *journal.InUseError
-	if !errors.As(err, &used) || used.PID != os.Getpid() {
-		t.Fatalf("the second daemon ended with %v, want the holder's pid", err)
 	}
 }
 
@@ -116,10 +102,10 @@ func TestSocketInUse(t *testing.T) {
 	c := config(dir(t))
 	first := start(t, c)
 	second := c
-	second.StateDir += "2"
+	second.Cluster.Coord += "2"
 	var used *socketfile.InUseError
-	if err := launch(t, second).End(); !errors.As(err, &used) {
-		t.Fatalf("the second daemon ended with %v", err)
+	if err := launch(t, second).End(); !errors.As(err, &used) || used.PID != os.Getpid() {
+		t.Fatalf("the second daemon ended with %v, want the holder's pid", err)
 	}
 	first.next()
 }
@@ -160,21 +146,6 @@ func TestLayoutWhoseTimeIsUsedUp(t *testing.T) {
 	c.IDs.Layout = "uidgenerator"
 	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
 		t.Errorf("ended with %v, want the date", err)
-	}
-}
-
-// The mark that is journaled is one that the whole of what was issued is at or below, whatever the
-// load does meanwhile.
-func TestNothingAboveTheMarkUnderLoad(t *testing.T) {
-	c := config(dir(t))
-	r := start(t, c)
-	layout := layoutOf(t, c)
-	for range 20 {
-		ids := must.Get(r.client.Do(t.Context(), "NEXT", 5000).Int64Slice())(t)
-		mark := must.Get(strconv.ParseInt(r.info()["journal_mark"], 10, 64))(t)
-		if got := tickOf(t, layout, ids[len(ids)-1]); got > generator.Tick(mark) {
-			t.Fatalf("tick %d was issued above the mark %d", got, mark)
-		}
 	}
 }
 
@@ -283,7 +254,7 @@ func TestValidate(t *testing.T) {
 		{"socket", func(c *daemon.Config) { c.Socket.Path = "" }},
 		{"socket-mode", func(c *daemon.Config) { c.Socket.Mode = 0o060 }},
 		{"socket-mode", func(c *daemon.Config) { c.Socket.Mode = 0o4666 }},
-		{"state-dir", func(c *daemon.Config) { c.StateDir = "" }},
+		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "" }},
 		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
@@ -294,7 +265,7 @@ func TestValidate(t *testing.T) {
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = -time.Millisecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 999 * time.Microsecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 2*time.Second + 1 }},
-		{"journal-step", func(c *daemon.Config) { c.Grant.Step = time.Millisecond }},
+		{"restart-wait", func(c *daemon.Config) { c.Grant.RestartWait = time.Hour }},
 		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 19 * time.Second }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 25 * time.Hour }},

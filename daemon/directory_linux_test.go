@@ -50,28 +50,6 @@ func TestTwoDaemonsWithADirectory(t *testing.T) {
 	}
 }
 
-// Without a path the directory is in the state directory, and the cluster is that directory's.
-func TestADirectoryInTheStateDirectory(t *testing.T) {
-	t.Parallel()
-	c := config(dir(t))
-	c.Cluster.Coord = "dir:"
-	r := start(t, c)
-	before := r.info()
-	if before["unique_within"] != "state-directory" {
-		t.Errorf("unique within %s", before["unique_within"])
-	}
-	last := r.next()
-	r.Stop()
-	must.Get(os.Stat(filepath.Join(c.StateDir, "coord", "cluster")))(t)
-	again := start(t, c)
-	if after := again.info(); after["worker_id"] != before["worker_id"] || after["cluster_id"] != before["cluster_id"] {
-		t.Errorf("came back with worker ID %s of cluster %s, had %s of %s", after["worker_id"], after["cluster_id"], before["worker_id"], before["cluster_id"])
-	}
-	if id := again.next(); id <= last {
-		t.Errorf("ID %d after %d", id, last)
-	}
-}
-
 // A directory that is put in the place of the one that a daemon runs with ends the daemon's lane, also
 // while nothing can be written.
 func TestADirectoryThatIsReplaced(t *testing.T) {

@@ -27,13 +27,10 @@ func (d *Daemon) figures() metrics.Figures {
 			Connections: d.access.connections(),
 		},
 		Timing: metrics.Timing{
-			Window: time.Duration(d.lane.holder.Load().Window()) * d.layout.TickLength(), JournalStep: d.config.Grant.Step, MaxBlock: d.config.Waiting.MaxBlock,
+			Window: time.Duration(d.lane.holder.Load().Window()) * d.layout.TickLength(), MaxBlock: d.config.Waiting.MaxBlock,
 		},
 	}
-	switch coordinator := d.config.coordinator(); {
-	case coordinator.InStateDir:
-		f.Cluster.UniqueWithin = "state-directory"
-	case coordinator.Local:
+	if d.config.coordinator().Local {
 		f.Cluster.UniqueWithin = "host"
 	}
 	k := d.lane.holder.Load()
@@ -76,8 +73,7 @@ func (l *lane) marksAhead(now clockguard.Reading) time.Duration {
 	return 0
 }
 
-// Metrics answers scrapes of the daemon. Before it has opened its state directory, and where that
-// fails, it answers 503.
+// Metrics answers scrapes of the daemon. Before it has its socket's lock it answers 503.
 func (d *Daemon) Metrics() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !d.serving.Load() {

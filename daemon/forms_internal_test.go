@@ -13,11 +13,11 @@ func TestConnectionsEndBeforeUUIDsNameAnotherCluster(t *testing.T) {
 	const a, b = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81", "0b7d1c58-6c1c-4b5e-9d1e-6f4f2a7c9b10"
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	for _, c := range []struct {
-		journal, joined string
-		closed          bool
+		handed, joined string
+		closed         bool
 	}{{"", a, false}, {a, a, false}, {a, b, true}} {
 		f := newForms(layout)
-		f.enter(c.journal)
+		f.enter(c.handed)
 		before, closed := f.coder.Load(), false
 		f.change(c.joined, func() {
 			if closed = true; f.coder.Load() != before {

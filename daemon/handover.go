@@ -33,7 +33,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 		s.Cluster, s.Listen = d.lane.holder.Load().Cluster(), d.config.Listen.Address
 		return s
 	}
-	l, err := takeover.Listen(d.dir.Path(), d.config.Version, settings, d.log)
+	l, err := takeover.Listen(d.config.Socket.Path, d.config.Version, settings, d.log)
 	if err != nil {
 		d.log.Warn("no daemon can take over from this one", "error", err)
 		return o
@@ -75,7 +75,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
-	commit := takeover.Commit{Cluster: d.cluster, Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.dir.Lock(), Age: d.age()}
+	commit := takeover.Commit{Cluster: d.cluster, Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File(), Age: d.age()}
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
 		commit.Connections = len(frozen.Connections)

@@ -36,7 +36,6 @@ func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
 		"process_id", os.Getpid(),
 		"host", d.config.Host,
 		"socket", absolute(d.config.Socket.Path),
-		"state_dir", absolute(d.config.StateDir),
 		"max_count", d.config.Socket.MaxCount,
 		"uptime_in_seconds", int64(now.Mono.Sub(d.begun.Mono)/time.Second),
 	)
@@ -88,7 +87,6 @@ func infoWorker(f metrics.Figures) resp.Section {
 		"now", f.Layout.TickAt(f.Now.Wall),
 		"floor", h.Floor,
 		"issued", h.Issued,
-		"journal_mark", h.Mark,
 		"ceiling", h.Granted,
 		"ceiling_time", f.Layout.StartOf(h.Granted).UTC().Format(time.RFC3339),
 		"condition", why,

@@ -13,7 +13,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/dir"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
@@ -57,24 +56,11 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	d.web.members.joined.Store(&cluster)
 }
 
-// warn says within what IDs are unique, if that is less than a cluster, and whether the state
-// directory may be lost.
-func (d *Daemon) warn(dir *journal.Dir) {
-	lost := "the next start then waits, or takes another worker ID"
-	coordinator := d.config.coordinator()
-	if coordinator.InStateDir {
-		lost = "the cluster is lost with it, and if the clock is behind then, IDs can be issued again"
-	}
-	switch {
-	case coordinator.InStateDir:
-		d.log.Info("the coordinator is in the state directory: IDs are unique within this state directory only; for a cluster, give every daemon the same --coord",
-			"state_dir", d.config.StateDir)
-	case coordinator.Local:
+// warn says within what IDs are unique, if that is less than a cluster.
+func (d *Daemon) warn() {
+	if coordinator := d.config.coordinator(); coordinator.Local {
 		d.log.Info("the coordinator is a directory: IDs are unique on this host only, among its daemons with the same --coord; for several hosts, name an etcd or a ZooKeeper",
 			"coord", coordinator.Text)
-	}
-	if why := dir.Volatile(); why != "" {
-		d.log.Warn("the state directory does not last: "+why, "state_dir", d.config.StateDir, "lost", lost)
 	}
 }
 

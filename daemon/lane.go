@@ -65,7 +65,7 @@ func (l *lane) state(now clockguard.Reading) string {
 		return stateUnavailable
 	case of.Highest() <= of.Floor() && (!opens || wait > l.first):
 		return stateStopped // until the clock has come to the floor, or the first grant
-	case max(tick, of.Highest()) > of.Ceiling() && !l.holder.Load().Unasked():
+	case max(tick, of.Highest()) > of.Ceiling():
 		return stateStopped
 	case tick < of.Highest() && condition.CodeOf(l.holder.Load().Condition()) == condition.ClockBehind:
 		return stateStopped // until the clock has come to the last ID
@@ -91,14 +91,14 @@ func serves(state string) bool { return state == stateClockBehind || state == st
 
 // newLane makes a daemon's lane, which has no holder yet.
 func newLane(c Config, layout *generator.Layout, clock clockguard.Clock) (*lane, error) {
-	first := lifecycle.FirstWait(layout, c.timing(layout).Step, c.Waiting.MaxSleep)
+	first := lifecycle.RestartWait(layout, c.Grant.RestartWait)
 	limits, err := lifecycle.Limits(layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
 	if err != nil {
 		return nil, err
 	}
 	l := &lane{layout: layout, first: first}
 	l.issuer = issue.New(layout, clock, issue.Limits{
-		Guard: limits, FirstWait: first, MaxBlock: c.Waiting.MaxBlock,
+		Guard: limits, RestartWait: first, MaxBlock: c.Waiting.MaxBlock,
 		Burst: c.Waiting.Burst,
 	}, l)
 	return l, nil

@@ -84,19 +84,19 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	for name, want := range map[string]string{
 		"flakeward_ready": "1", "flakeward_worker_id": in["worker_id"],
 		"flakeward_connections": in["connected_clients"], "flakeward_worker_ids": "1024", "flakeward_worker_ids_held": "1",
-		"flakeward_max_block_seconds": "60", "flakeward_window_seconds": "600", "flakeward_journal_step_seconds": "0.1",
+		"flakeward_max_block_seconds": "60", "flakeward_window_seconds": "600",
 		"flakeward_clock_held_offset_seconds": "0", `flakeward_coordinator_calls_total{call="join",outcome="ok"}`: "1",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %s, want %s", name, got[name], want)
 		}
 	}
-	for _, name := range []string{`flakeward_request_duration_seconds_count{dialect="resp"}`, "flakeward_journal_flush_duration_seconds_count"} {
+	for _, name := range []string{`flakeward_request_duration_seconds_count{dialect="resp"}`} {
 		if got[name] == "" || got[name] == "0" {
 			t.Errorf("%s is %q", name, got[name])
 		}
 	}
-	for _, of := range []string{"ceiling", "published", "journal_mark"} {
+	for _, of := range []string{"ceiling", "published"} {
 		name := "flakeward_" + of + "_timestamp_seconds"
 		var at float64
 		_, _ = fmt.Sscan(got[name], &at)

@@ -2,26 +2,22 @@ package daemon_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A daemon on a copy of a state directory that has the coordinator's directory issues nothing, and
-// says what to do. The original goes on.
-func TestACopiedStateDirectoryIssuesNothing(t *testing.T) {
+// A daemon on a copy of the coordinator's directory issues nothing, and says what to do. The original
+// goes on.
+func TestACopiedDirectoryIssuesNothing(t *testing.T) {
 	c := config(dir(t))
 	original := start(t, c)
 	original.next()
 	original.Stop()
 
 	copied := config(dir(t))
-	must.Do(t, os.CopyFS(copied.StateDir, os.DirFS(c.StateDir)))
-	for _, path := range []string{copied.StateDir, filepath.Join(copied.StateDir, "coord")} {
-		must.Do(t, os.Chmod(path, 0o700))
-	}
+	must.Do(t, os.CopyFS(coordDir(copied), os.DirFS(coordDir(c))), os.Chmod(coordDir(copied), 0o700))
 	copied.Waiting.MaxBlock = 100 * time.Millisecond
 	r := launch(t, copied)
 	r.untilServed()

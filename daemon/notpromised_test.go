@@ -22,7 +22,6 @@ const fewWorkers = "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
 func onlyWorker(t *testing.T, c *daemon.Config) {
 	t.Helper()
 	c.IDs.Layout = fewWorkers
-	must.Do(t, os.MkdirAll(c.StateDir, 0o700)) // the cluster is in it
 	daemontest.Create(t, *c, func(n *coord.NewCluster) { n.Range = coord.WorkerRange{First: 0, Count: 1} })
 }
 
@@ -72,7 +71,7 @@ func (r *running) all(seen map[int64]bool) (again int) {
 
 // Not promised: two directories know nothing of each other, so their daemons issue the
 // same IDs.
-func TestNotPromisedTwoStateDirectories(t *testing.T) {
+func TestNotPromisedTwoDirectories(t *testing.T) {
 	two := func() daemon.Config {
 		c := config(dir(t))
 		c.IDs.Layout = fewWorkers
@@ -100,20 +99,19 @@ func TestNotPromisedTwoStateDirectories(t *testing.T) {
 	t.Error("no ID came twice: the documentation says that it may")
 }
 
-// Not promised: with a state directory that has the coordinator's, all is lost that knew what has been
+// Not promised: with the coordinator's directory all is lost that knew what has been
 // issued. A clock that is behind then issues it again.
-func TestNotPromisedLostStateDirectory(t *testing.T) {
+func TestNotPromisedALostDirectory(t *testing.T) {
 	t.Parallel()
 	if again := lose(t, func(t *testing.T, c *daemon.Config) {
-		must.Do(t, os.RemoveAll(c.StateDir))
+		must.Do(t, os.RemoveAll(coordDir(*c)))
 		onlyWorker(t, c)
 	}); again == 0 {
 		t.Error("no ID came twice: the documentation says that it may")
 	}
 }
 
-// Not promised: a directory that is put back with the journal, each into the files that
-// are there, knows of nothing since. A clock that is behind then issues it again.
+// Not promised: a directory that is put back into the files that are there knows of nothing since. A clock that is behind then issues it again.
 func TestNotPromisedADirectoryThatIsPutBackInPlace(t *testing.T) {
 	t.Parallel()
 	const setBack = 1500 * time.Millisecond
@@ -122,14 +120,14 @@ func TestNotPromisedADirectoryThatIsPutBackInPlace(t *testing.T) {
 	r.all(map[int64]bool{})
 	r.Stop()
 	old := map[string][]byte{}
-	each(t, c.StateDir, func(path string) { old[path] = must.Get(os.ReadFile(path))(t) })
+	each(t, coordDir(c), func(path string) { old[path] = must.Get(os.ReadFile(path))(t) })
 	r, seen := start(t, c), map[int64]bool{}
 	for begun := time.Now(); time.Since(begun) < setBack; {
 		r.all(seen)
 	}
 	last := time.Now()
 	r.Stop()
-	each(t, c.StateDir, func(path string) {
+	each(t, coordDir(c), func(path string) {
 		if was, there := old[path]; there {
 			must.Do(t, os.WriteFile(path, was, 0o600))
 		} else {
@@ -157,7 +155,7 @@ func each(t *testing.T, dir string, do func(path string)) {
 	}))
 }
 
-// lose has a daemon issue with a clock that is right, loses its state directory, and has another
+// lose has a daemon issue with a clock that is right, loses its directory, and has another
 // one issue under the same worker ID, which is the only one, with a clock that is behind.
 // It returns how many IDs came twice.
 func lose(t *testing.T, lost func(*testing.T, *daemon.Config)) (again int) {

@@ -33,6 +33,9 @@ type running struct {
 
 func dir(t *testing.T) string { t.Helper(); return sockettest.Dir(t) }
 
+// coordDir is the coordinator's directory.
+func coordDir(c daemon.Config) string { return strings.TrimPrefix(c.Cluster.Coord, "dir:") }
+
 func config(d string) daemon.Config { return daemontest.Config(d) }
 
 // launch starts a daemon and does not wait for it.

@@ -17,7 +17,7 @@ const socketEvery = 5 * time.Second
 
 // listen makes the socket, or takes over the one that systemd has, and says who cannot come to it.
 // One that it makes is stored with systemd, if it can be.
-func listen(s Socket, service *systemd.Service, log hclog.Logger) (*socketfile.Listener, error) {
+func listen(lock *socketfile.Lock, s Socket, service *systemd.Service, log hclog.Logger) (*socketfile.Listener, error) {
 	group, err := groupID(s.Group)
 	if err != nil {
 		return nil, err
@@ -28,9 +28,9 @@ func listen(s Socket, service *systemd.Service, log hclog.Logger) (*socketfile.L
 	}
 	var l *socketfile.Listener
 	if origin == systemd.None {
-		l, err = socketfile.Listen(s.Path, s.Mode, group)
+		l, err = lock.Listen(s.Mode, group)
 	} else {
-		l, err = socketfile.Adopt(kept, s.Path, s.Mode, group)
+		l, err = lock.Adopt(kept, s.Mode, group)
 	}
 	if err != nil {
 		return nil, err

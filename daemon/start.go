@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 	"sync"
 	"time"
 
@@ -11,22 +10,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
-
-func (d *Daemon) closeDir() error {
-	if d.dir == nil {
-		return nil
-	}
-	dir := d.dir
-	d.dir = nil
-	return dir.Close()
-}
-
-// openDir takes the state directory, by a lock that was handed over unless that is nil, and the
-// machine as it is now.
-func (d *Daemon) openDir(lock *os.File) (err error) {
-	d.dir, err = d.config.Journal.Adopt(d.config.StateDir, d.machine.host(), lock)
-	return err
-}
 
 // start makes what a start has of its own.
 func (d *Daemon) start() {
@@ -50,22 +33,21 @@ func (d *Daemon) start() {
 // age is how long the daemon has lived, and those that it took over from.
 func (d *Daemon) age() time.Duration { return d.before + d.clock.Now().Mono.Sub(d.begun.Mono) }
 
-// makeHolder makes the holder of a start, with its journal in the state directory.
+// makeHolder makes the holder of a start.
 func (d *Daemon) makeHolder() {
 	c, l := d.config, d.lane
 	l.holder.Store(grant.New(grant.Config{
-		Layout:     d.layout,
-		Datacenter: c.IDs.Datacenter,
-		FromZero:   d.config.IDs.SequenceStart == StartZero,
-		Coord:      c.coordinator().Text,
-		Timing:     c.timing(d.layout),
-		FirstWait:  l.first,
-		Clock:      d.clock,
-		Age:        d.age(),
-		Journal:    d.metrics.Journal(d.dir.File),
-		Machine:    d.machine.generation,
-		Events:     d.events,
-		Log:        d.log.Named("grant"),
+		Layout:      d.layout,
+		Datacenter:  c.IDs.Datacenter,
+		FromZero:    d.config.IDs.SequenceStart == StartZero,
+		Coord:       c.coordinator().Text,
+		Timing:      c.timing(d.layout),
+		RestartWait: l.first,
+		Clock:       d.clock,
+		Age:         d.age(),
+		Machine:     d.machine.generation,
+		Events:      d.events,
+		Log:         d.log.Named("grant"),
 	}, l))
 }
 
@@ -89,7 +71,6 @@ func (d *Daemon) begin(ctx context.Context) *parts {
 			}
 		})
 	}
-	run(func() error { return p.lifecycle.Holder.Mark(ctx) })
 	run(func() error { return p.lifecycle.Watch(ctx, d.lane.issuer) })
 	run(func() error { p.lifecycle.Settle(ctx, d.lane.issuer); return nil })
 	run(func() error { d.announce(ctx); return nil })

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -137,7 +138,7 @@ func runUntilTakenOver(ctx context.Context, c daemon.Config) (err error) {
 // closed, no ID comes twice, and each connection's IDs rise.
 func TestTakeoverIsNotNoticed(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
-	for name, url := range map[string]string{"dir": "dir:", "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
+	for name, url := range map[string]string{"dir": "dir:" + filepath.Join(dir(t), "coord"), "etcd": etcd.URL("test"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {
 		t.Run(name, func(t *testing.T) {
 			c := config(dir(t))
 			c.Cluster.Coord = url
@@ -294,8 +295,8 @@ func TestTakeoverIsRefused(t *testing.T) {
 	d := start(t, config(dir(t)))
 	before := d.next()
 	for what, change := range map[string]func(*daemon.Config){
-		"layout": func(c *daemon.Config) { c.IDs.Layout = "twitter;epoch=2026-01-01" },
-		"socket": func(c *daemon.Config) { c.Socket.Path += "2" },
+		"layout":      func(c *daemon.Config) { c.IDs.Layout = "twitter;epoch=2026-01-01" },
+		"coordinator": func(c *daemon.Config) { c.Cluster.Coord += "2" },
 	} {
 		c := d.config
 		c.Takeover = true
@@ -339,10 +340,10 @@ func askFor(t *testing.T, d *running) *takeover.Predecessor {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout(d.config.IDs.Layout))(t)
 	settings := takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.URL(), Socket: d.config.Socket.Path,
+		Layout: fmt.Sprintf("%s;datacenter=%d", layout, d.config.IDs.Datacenter), Coord: d.config.Cluster.Coord,
 	}
 	for {
-		p, err := takeover.Ask(t.Context(), d.config.StateDir, "test", settings)
+		p, err := takeover.Ask(t.Context(), d.config.Socket.Path, "test", settings)
 		if errors.Is(err, takeover.ErrNobody) { // it serves a moment before it listens for the next one
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 func TestTheLogHasTheTrustedTimeWhileTheClockIsHeld(t *testing.T) {
 	out, manual := &logtest.Buffer{}, clocktest.NewManual(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	c := DefaultConfig()
-	c.Socket.Path, c.StateDir, c.Clock = "/nowhere/s", "/nowhere/state", manual
+	c.Socket.Path, c.Cluster.Coord, c.Clock = "/nowhere/s", "dir:/nowhere/coord", manual
 	c.Log = logging.New(&hclog.LoggerOptions{Output: out, DisableTime: true})
 	d := must.Get(New(c))(t)
 	line := func(want string) {

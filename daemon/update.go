@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -13,7 +11,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
@@ -25,13 +22,7 @@ const rehearsal = 2 * time.Second
 
 // settings are what a daemon has in common with one that takes over from it.
 func (c Config) settings(layout fmt.Stringer) takeover.Settings {
-	socket, err := filepath.Abs(c.Socket.Path)
-	if err != nil { // the working directory is gone; the other one's path then has to be the same
-		socket = c.Socket.Path
-	}
-	return takeover.Settings{
-		Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text, Socket: socket,
-	}
+	return takeover.Settings{Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text}
 }
 
 // newcomer is a daemon that may take over from another.
@@ -47,8 +38,8 @@ type newcomer struct {
 // asksAtMost is how often a newcomer asks a daemon that ends the conversation without a reason.
 const asksAtMost = 3
 
-// takeOver takes over from the daemon that runs on the state directory; nil if there is none, or it is
-// gone meanwhile.
+// takeOver takes over from the daemon that runs on the socket; nil if there is none, or it is gone
+// meanwhile.
 func (n newcomer) takeOver(ctx context.Context) (p *predecessor, err error) {
 	for range asksAtMost {
 		p, err = n.try(ctx)
@@ -68,7 +59,7 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 		}
 	}()
 	n.settings.Cluster = cluster
-	running, err := takeover.Ask(ctx, n.config.StateDir, n.config.Version, n.settings)
+	running, err := takeover.Ask(ctx, n.config.Socket.Path, n.config.Version, n.settings)
 	if errors.Is(err, takeover.ErrNobody) {
 		return nil, nil
 	}
@@ -118,14 +109,6 @@ type predecessor struct {
 	opened coord.Coordinator // by this process; nil: none yet
 }
 
-// lock is the state directory's; nil: it is to be taken.
-func (p *predecessor) lock() *os.File {
-	if p == nil {
-		return nil
-	}
-	return p.Lock
-}
-
 // age is how old the daemon was that handed over.
 func (p *predecessor) age() time.Duration {
 	if p == nil {
@@ -138,14 +121,14 @@ func (p *predecessor) age() time.Duration {
 func (p *predecessor) listen(d *Daemon) (*socketfile.Listener, error) {
 	s := d.config.Socket
 	if p == nil {
-		return listen(s, d.config.Service, d.log)
+		return listen(d.lock, s, d.config.Service, d.log)
 	}
 	d.server.Adopt(p.open)
 	group, err := groupID(s.Group)
 	if err != nil {
 		return nil, err
 	}
-	l, err := socketfile.Adopt(p.Listener, s.Path, s.Mode, group)
+	l, err := d.lock.Adopt(p.Listener, s.Mode, group)
 	if err == nil && p.Kept {
 		l.Keep()
 		if !p.Stored {
@@ -162,12 +145,13 @@ const (
 	queueEvery = 200 * time.Millisecond
 )
 
-// succeed opens the state directory, and takes over from the daemon that runs there if this one is to.
-// Where somebody holds the directory and cannot be asked, as while another newcomer takes over, it
-// waits until there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
-func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
+// succeed takes the socket's lock, and takes over from the daemon that runs there if this one is to.
+// Where somebody has the lock and cannot be asked, as while another newcomer takes over, it waits until
+// there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
+func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 	if !d.config.Takeover {
-		return nil, d.openDir(nil)
+		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode)
+		return nil, err
 	}
 	// What is found wrong after COMMIT leaves nobody to serve.
 	if err := d.config.Check(); err != nil {
@@ -185,17 +169,19 @@ func succeed(ctx context.Context, d *Daemon) (*predecessor, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = d.openDir(from.lock())
 		if from != nil {
-			d.opened = from.opened
-		} else if err == nil {
-			d.log.Info("no daemon runs on this state directory, so there is nothing to take over", "state_dir", d.config.StateDir)
+			d.opened, d.lock = from.opened, socketfile.AdoptLock(from.Lock, d.config.Socket.Path)
+			return from, nil
 		}
-		if from != nil || !errors.As(err, new(*journal.InUseError)) || d.clock.Now().Mono.Sub(begun) > queueTimeout {
-			return from, err
+		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode)
+		if err == nil {
+			d.log.Info("no daemon runs on this socket, so there is nothing to take over", "socket", d.config.Socket.Path)
+		}
+		if !errors.As(err, new(*socketfile.InUseError)) || d.clock.Now().Mono.Sub(begun) > queueTimeout {
+			return nil, err
 		}
 		if !said {
-			d.log.Info("another process begins, ends or takes over on this state directory; waiting for it", "reason", err)
+			d.log.Info("another process begins, ends or takes over on this socket; waiting for it", "reason", err)
 			said = true
 		}
 		if e := d.clock.Sleep(ctx, queueEvery); e != nil {

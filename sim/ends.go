@@ -5,12 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/simulation"
 )
 
-// wantedEnds are how requests to the coordinator and steps of the disk end in many seeds, and which
-// function of the daemon learns of it. Each came at least three times in 60 seeds. One that never
+// wantedEnds are how requests to the coordinator end in many seeds, and which function of the daemon learns of it. Each came at least three times in 60 seeds. One that never
 // comes has left the program, or is no longer tried: nothing would judge how it is handled.
 var wantedEnds = []struct {
 	what, place string
@@ -19,9 +17,6 @@ var wantedEnds = []struct {
 	{"create a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"delete a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Refusal, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"delete a claim", "grant.(*claimer).publish", []string{simulation.Answered}},
-	{"disk: fsync", "grant.(*writer).write", []string{disk.Done, disk.Failed, disk.FailedAndDone}},
-	{"disk: open", "grant.(*writer).write", []string{disk.Done}},
-	{"disk: write", "grant.(*writer).write", []string{disk.Done, disk.Failed}},
 	{"end the session", "lifecycle.(*Lifecycle).Leave", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
 	{"extend a grant", "grant.(*claimer).publish", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"list own claims", "grant.(*claimer).publish", []string{simulation.Answered}},
@@ -41,7 +36,7 @@ var wantedEnds = []struct {
 
 // endings says how many ends there were, and is an error if many seeds leave out a wanted one.
 func endings(stdout io.Writer, done uint64, ends simulation.Ends) error {
-	fmt.Fprintf(stdout, "%d ends of requests and steps of the disk, by what, where and how\n", len(ends))
+	fmt.Fprintf(stdout, "%d ends of requests, by what, where and how\n", len(ends))
 	if done < enoughSeeds {
 		return nil
 	}

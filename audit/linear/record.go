@@ -108,7 +108,7 @@ func (r record) opened(o Op) (record, bool) {
 	}
 	r.minimum = max(r.issued, r.floor) // the grants before were the caller's own
 	if !o.Continues {
-		r.minimum = r.ceiling
+		r.minimum, r.issued = r.ceiling, 0 // what is published as issued is the holder's own
 	}
 	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, firm
 	if o.Mortal || o.Outcome == Unknown {

@@ -102,12 +102,12 @@ func TestMember(t *testing.T) {
 	c.Window = 10 * time.Minute
 	published := coord.Member{
 		Worker: 3, Host: "h", Opening: "o", Since: noon.Add(-time.Hour),
-		Ceiling: at(10 * time.Minute), Issued: at(-2 * time.Second), Mark: at(time.Second),
+		Ceiling: at(10 * time.Minute), Issued: at(-2 * time.Second),
 	}
 	type want struct {
-		state                         string
-		claimed, ceiling, issued, lag string
-		leftSeconds, lagSeconds       float64
+		state                    string
+		claimed, ceiling, issued string
+		leftSeconds              float64
 	}
 	for _, k := range []struct {
 		name   string
@@ -115,18 +115,18 @@ func TestMember(t *testing.T) {
 		change func(*coord.Member)
 		want   want
 	}{
-		{"just published", noon, nil, want{Granted, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
-		{"a while ago", noon.Add(8 * time.Second), nil, want{Granted, "1h0m ago", "+9m52s", "10s ago", "7.0s behind", 592.001, 7}},
-		{"the last tick of the grant", noon.Add(10 * time.Minute), nil, want{Granted, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0.001, 599}},
-		{"the tick after it", noon.Add(10*time.Minute + time.Millisecond), nil, want{Stopped, "1h10m ago", "+0.0s", "10m2s ago", "9m59s behind", 0, 599.001}},
-		{"long over", noon.Add(3 * 24 * time.Hour), nil, want{Stopped, "3d1h ago", "-2d23h", "3d0h ago", "2d23h behind", -258599.999, 259199}},
-		{"a window and the skew ahead", noon.Add(time.Millisecond - 10*time.Second), nil, want{Granted, "59m50s ago", "+10m10s", "in 8.0s", "11s ahead", 610, -10.999}},
-		{"more than that", noon.Add(-10 * time.Second), nil, want{Ahead, "59m50s ago", "+10m10s", "in 8.0s", "11s ahead", 610.001, -11}},
-		{"the clock went back", noon.Add(-time.Minute), nil, want{Ahead, "59m0s ago", "+11m0s", "in 58s", "1m1s ahead", 660.001, -61}},
-		{"far back", noon.Add(-2 * time.Hour), nil, want{Ahead, "in 1h0m", "+2h10m", "in 1h59m", "2h0m ahead", 7800.001, -7201}},
-		{"issued beyond the mark", noon, func(m *coord.Member) { m.Issued = at(3 * time.Second) }, want{Granted, "1h0m ago", "+10m0s", "in 3.0s", "3.0s ahead", 600.001, -3}},
-		{"nothing issued yet", noon, func(m *coord.Member) { m.Issued = 0 }, want{Granted, "1h0m ago", "+10m0s", "-", "1.0s ahead", 600.001, -1}},
-		{"not opened yet", noon, func(m *coord.Member) { m.Opening = "" }, want{Opening, "1h0m ago", "+10m0s", "2.0s ago", "1.0s ahead", 600.001, -1}},
+		{"just published", noon, nil, want{Granted, "1h0m ago", "+10m0s", "2.0s ago", 600.001}},
+		{"a while ago", noon.Add(8 * time.Second), nil, want{Granted, "1h0m ago", "+9m52s", "10s ago", 592.001}},
+		{"the last tick of the grant", noon.Add(10 * time.Minute), nil, want{Granted, "1h10m ago", "+0.0s", "10m2s ago", 0.001}},
+		{"the tick after it", noon.Add(10*time.Minute + time.Millisecond), nil, want{Stopped, "1h10m ago", "+0.0s", "10m2s ago", 0}},
+		{"long over", noon.Add(3 * 24 * time.Hour), nil, want{Stopped, "3d1h ago", "-2d23h", "3d0h ago", -258599.999}},
+		{"a window and the skew ahead", noon.Add(time.Millisecond - 10*time.Second), nil, want{Granted, "59m50s ago", "+10m10s", "in 8.0s", 610}},
+		{"more than that", noon.Add(-10 * time.Second), nil, want{Ahead, "59m50s ago", "+10m10s", "in 8.0s", 610.001}},
+		{"the clock went back", noon.Add(-time.Minute), nil, want{Ahead, "59m0s ago", "+11m0s", "in 58s", 660.001}},
+		{"far back", noon.Add(-2 * time.Hour), nil, want{Ahead, "in 1h0m", "+2h10m", "in 1h59m", 7800.001}},
+		{"issued ahead of the clock", noon, func(m *coord.Member) { m.Issued = at(3 * time.Second) }, want{Granted, "1h0m ago", "+10m0s", "in 3.0s", 600.001}},
+		{"nothing issued yet", noon, func(m *coord.Member) { m.Issued = 0 }, want{Granted, "1h0m ago", "+10m0s", "-", 600.001}},
+		{"not opened yet", noon, func(m *coord.Member) { m.Opening = "" }, want{Opening, "1h0m ago", "+10m0s", "2.0s ago", 600.001}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			m := published
@@ -134,7 +134,7 @@ func TestMember(t *testing.T) {
 				k.change(&m)
 			}
 			got := c.member(k.now, m)
-			seen := want{got.State, got.words.claimed, got.words.ceiling, got.words.issued, got.words.lag, *got.Left, *got.Lag}
+			seen := want{got.State, got.words.claimed, got.words.ceiling, got.words.issued, *got.Left}
 			if seen != k.want {
 				t.Errorf("got  %+v\nwant %+v", seen, k.want)
 			}
@@ -142,7 +142,7 @@ func TestMember(t *testing.T) {
 	}
 	t.Run("nothing known", func(t *testing.T) {
 		got := c.member(noon, coord.Member{Worker: 3, Opening: "o"})
-		if got.State != Stopped || got.words != (words{claimed: "-", ceiling: "-", issued: "-", lag: "-"}) || got.Since != nil || got.Age != nil || got.Left != nil || got.Lag != nil || got.Issued != nil {
+		if got.State != Stopped || got.words != (words{claimed: "-", ceiling: "-", issued: "-"}) || got.Since != nil || got.Age != nil || got.Left != nil || got.Issued != nil {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -167,7 +167,7 @@ func TestMember(t *testing.T) {
 func TestMembersWaitForTheFloor(t *testing.T) {
 	c := sample(t, text, at(time.Minute))
 	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"
-	again := coord.Member{Worker: 3, Host: "h", Opening: coord.OpeningID("o", "epoch2"), Ceiling: at(time.Minute), Mark: at(time.Minute)}
+	again := coord.Member{Worker: 3, Host: "h", Opening: coord.OpeningID("o", "epoch2"), Ceiling: at(time.Minute)}
 	before := coord.Member{Worker: 4, Host: "i", Opening: coord.OpeningID("o", "epoch1"), Ceiling: at(19 * time.Second), Mark: at(time.Second)}
 	extended := again
 	extended.Ceiling = at(time.Minute + 20*time.Second)
@@ -209,7 +209,7 @@ func TestMembersWaitForTheFloor(t *testing.T) {
 func members() []coord.Member {
 	return []coord.Member{
 		{Worker: 4, Host: "h1", PID: 11, Incarnation: "1a2b3c4d5e6f", Version: "v1.2.0", Claim: "c4", Since: noon.Add(-3 * time.Hour),
-			Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Mark: at(-1100 * time.Millisecond), Opening: "o4"},
+			Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Opening: "o4"},
 		{Worker: 70, Host: "evil\x1b[2J", PID: 12, Incarnation: "short", Claim: "c70", Ceiling: at(-12 * time.Second), Opening: "o70"},
 	}
 }
@@ -219,9 +219,9 @@ func TestStatusTable(t *testing.T) {
 	must.Do(t, StatusOf(sample(t, text, 0), noon, members()).Table(&out))
 	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 2 members of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
 
-worker  host            incarnation  claimed   ceiling  issued    lag          version  state
-4       h1              1a2b3c4d     3h0m ago  +9m58s   2.3s ago  1.1s behind  v1.2.0   granted
-70      "evil\x1b[2J"  short        -         -12s     -         -            -        stopped
+worker  host            incarnation  claimed   ceiling  issued    version  state
+4       h1              1a2b3c4d     3h0m ago  +9m58s   2.3s ago  v1.2.0   granted
+70      "evil\x1b[2J"  short        -         -12s     -         -        stopped
 `
 	if got := out.String(); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(want), " ") {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
@@ -235,10 +235,10 @@ func TestStatusInJSON(t *testing.T) {
 		`"now":"2026-01-01T12:00:00Z","raised_tick":43140000,"raised":"2026-01-01T11:59:00Z","members":[` +
 		`{"worker":4,"host":"h1","pid":11,"incarnation":"1a2b3c4d5e6f","version":"v1.2.0","claim":"c4","opening":"o4","state":"granted",` +
 		`"since":"2026-01-01T09:00:00Z","age_seconds":10800,"ceiling_tick":43798000,"ceiling":"2026-01-01T12:09:58Z","ceiling_left_seconds":598.001,` +
-		`"issued_tick":43197700,"issued":"2026-01-01T11:59:57.7Z","issued_age_seconds":2.3,"mark_tick":43198900,"mark":"2026-01-01T11:59:58.9Z","lag_seconds":1.1},` +
+		`"issued_tick":43197700,"issued":"2026-01-01T11:59:57.7Z","issued_age_seconds":2.3},` +
 		`{"worker":70,"host":"evil\u001b[2J","pid":12,"incarnation":"short","version":"","claim":"c70","opening":"o70","state":"stopped",` +
 		`"since":null,"age_seconds":null,"ceiling_tick":43188000,"ceiling":"2026-01-01T11:59:48Z","ceiling_left_seconds":-11.999,` +
-		`"issued_tick":0,"issued":null,"issued_age_seconds":null,"mark_tick":0,"mark":null,"lag_seconds":null}]}`
+		`"issued_tick":0,"issued":null,"issued_age_seconds":null}]}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -249,7 +249,7 @@ func TestStatusInJSON(t *testing.T) {
 
 func TestMarks(t *testing.T) {
 	all := MarksOf(sample(t, text, 0), noon, []coord.Mark{
-		{Worker: 4, Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Mark: at(time.Second), Holder: "o4", Claim: "c4"},
+		{Worker: 4, Ceiling: at(9*time.Minute + 58*time.Second), Issued: at(-2300 * time.Millisecond), Holder: "o4", Claim: "c4"},
 		{Worker: 5, Ceiling: at(-time.Hour), Holder: "o5"},
 		{Worker: 6, Claim: "came meanwhile"},
 		{Worker: 7, Damaged: true},
@@ -259,11 +259,11 @@ func TestMarks(t *testing.T) {
 	const want = `cluster a585efdd-18f0-4ac5-b88f-afadbb14c340: 4 records of 1024 worker IDs, layout time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z
 worker IDs: 2 held, 0 resting, 1021 free, 1 damaged; if all hosts lost power now, nobody would wait
 
-worker  ceiling                           issued    mark        held by
-4       2026-01-01T12:09:58.000Z  +9m58s  2.3s ago  1.0s ahead  h1, c4
-5       2026-01-01T11:00:00.000Z  -1h0m    -         -           free
-6       -                         -       -         -           came meanwhile
-7       -                         -       -         -           free; the record is damaged: it is not assigned
+worker  ceiling                           issued    held by
+4       2026-01-01T12:09:58.000Z  +9m58s  2.3s ago  h1, c4
+5       2026-01-01T11:00:00.000Z  -1h0m    -         free
+6       -                         -       -         came meanwhile
+7       -                         -       -         free; the record is damaged: it is not assigned
 `
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	if got := out.String(); squeeze(got) != squeeze(want) {
@@ -272,8 +272,8 @@ worker  ceiling                           issued    mark        held by
 	object := must.Get(json.Marshal(all))(t)
 	for _, part := range []string{
 		`{"worker":4,"damaged":false,"ceiling_tick":43798000,"ceiling":"2026-01-01T12:09:58Z","ceiling_left_seconds":598.001,"issued_tick":43197700,` +
-			`"issued":"2026-01-01T11:59:57.7Z","mark_tick":43201000,"mark":"2026-01-01T12:00:01Z","holder":"o4","claim":"c4","host":"h1"}`,
-		`{"worker":7,"damaged":true,"ceiling_tick":0,"ceiling":null,"ceiling_left_seconds":null,"issued_tick":0,"issued":null,"mark_tick":0,"mark":null,"holder":"","claim":"","host":""}`,
+			`"issued":"2026-01-01T11:59:57.7Z","holder":"o4","claim":"c4","host":"h1"}`,
+		`{"worker":7,"damaged":true,"ceiling_tick":0,"ceiling":null,"ceiling_left_seconds":null,"issued_tick":0,"issued":null,"holder":"","claim":"","host":""}`,
 	} {
 		if !strings.Contains(string(object), part) {
 			t.Errorf("%s is missing in\n%s", part, object)
@@ -286,13 +286,13 @@ func TestClaims(t *testing.T) {
 	var out strings.Builder
 	must.Do(t, ClaimsOf(c, noon, members()[:1]).Table(&out))
 	const want = `
-worker  host  process  claimed   lag          state    claim
-4       h1    11       3h0m ago  1.1s behind  granted  c4
+worker  host  process  claimed   issued    state    claim
+4       h1    11       3h0m ago  2.3s ago  granted  c4
 `
 	if got := out.String(); !strings.HasSuffix(got, want) || !strings.Contains(got, "1 claim of 1024 worker IDs") {
 		t.Errorf("printed\n%s", got)
 	}
-	if got, want := Claimant(c, noon, members()[0]), "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago, its marks 1.1s behind"; got != want {
+	if got, want := Claimant(c, noon, members()[0]), "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago, its last ID 2.3s ago"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -33,8 +33,6 @@ type Mark struct {
 
 	IssuedTick generator.Tick `json:"issued_tick"`
 	Issued     *string        `json:"issued"`
-	MarkTick   generator.Tick `json:"mark_tick"`
-	Mark       *string        `json:"mark"`
 
 	Holder string `json:"holder"` // the ID of the last opening
 	Claim  string `json:"claim"`  // of the live claim; empty: the worker ID is free
@@ -51,7 +49,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 	all := Marks{Head: c.head(now), Supply: c.supplyOf(now, marks), Marks: make([]Mark, 0, len(marks)), cluster: c, now: now}
 	for _, m := range marks {
 		out := Mark{
-			Worker: m.Worker, Damaged: m.Damaged, CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
+			Worker: m.Worker, Damaged: m.Damaged, CeilingTick: m.Ceiling, IssuedTick: m.Issued,
 			Holder: m.Holder, Claim: m.Claim,
 		}
 		if m.Claim != "" {
@@ -62,9 +60,6 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 		}
 		if m.Issued > 0 {
 			out.Issued = c.stamp(m.Issued)
-		}
-		if m.Mark > 0 {
-			out.Mark = c.stamp(m.Mark)
 		}
 		all.Marks = append(all.Marks, out)
 	}
@@ -81,19 +76,16 @@ func (m Marks) Table(out io.Writer) error {
 	}
 	c, now := m.cluster, m.now
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\tceiling\t\tissued\tmark\theld by")
+	fmt.Fprintln(table, "\nworker\tceiling\t\tissued\theld by")
 	for _, k := range m.Marks {
-		ceiling, left, issued, mark := "-", "-", "-", "-"
+		ceiling, left, issued := "-", "-", "-"
 		if k.CeilingTick > 0 {
 			ceiling, left = Time(c.Layout.StartOf(k.CeilingTick)), Signed(c.left(k.CeilingTick, now))
 		}
 		if k.IssuedTick > 0 {
 			issued = ago(c.age(k.IssuedTick, now))
 		}
-		if k.MarkTick > 0 {
-			mark = behind(c.age(k.MarkTick, now))
-		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\n", k.Worker, ceiling, left, issued, mark, k.heldBy())
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", k.Worker, ceiling, left, issued, k.heldBy())
 	}
 	return table.Flush()
 }
@@ -136,9 +128,9 @@ func (l Claims) Table(out io.Writer) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\thost\tprocess\tclaimed\tlag\tstate\tclaim")
+	fmt.Fprintln(table, "\nworker\thost\tprocess\tclaimed\tissued\tstate\tclaim")
 	for _, m := range l.Claims {
-		fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", m.Worker, Plain(m.Host), m.PID, m.words.claimed, m.words.lag, m.State, Plain(m.Claim))
+		fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", m.Worker, Plain(m.Host), m.PID, m.words.claimed, m.words.issued, m.State, Plain(m.Claim))
 	}
 	return table.Flush()
 }
@@ -150,8 +142,8 @@ func Claimant(c Cluster, now time.Time, m coord.Member) string {
 	if known.Since != nil {
 		text += ", claimed " + known.words.claimed
 	}
-	if known.Lag != nil {
-		text += ", its marks " + known.words.lag
+	if known.Issued != nil {
+		text += ", its last ID " + known.words.issued
 	}
 	return text
 }

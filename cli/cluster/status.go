@@ -54,12 +54,6 @@ type Member struct {
 	Issued     *string        `json:"issued"`
 	IssuedAge  *float64       `json:"issued_age_seconds"`
 
-	MarkTick generator.Tick `json:"mark_tick"`
-	Mark     *string        `json:"mark"`
-	// Lag is how far the later of mark and last issued tick is behind the clock;
-	// negative: ahead of it.
-	Lag *float64 `json:"lag_seconds"`
-
 	// WaitsUntil is when it may issue, WaitsFor from now, if it is waiting.
 	WaitsUntil *string `json:"waits_until,omitzero"`
 	WaitsFor   float64 `json:"waits_for_seconds,omitzero"`
@@ -68,7 +62,7 @@ type Member struct {
 }
 
 // words are a member's times in the table.
-type words struct{ claimed, ceiling, issued, lag, wait string }
+type words struct{ claimed, ceiling, issued, wait string }
 
 // StatusOf reckons up members against the clock.
 func StatusOf(c Cluster, now time.Time, members []coord.Member) Status {
@@ -83,8 +77,8 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	out := Member{
 		Worker: m.Worker, Host: m.Host, PID: m.PID, Incarnation: m.Incarnation, Version: m.Version,
 		Claim: m.Claim, Opening: m.Opening, State: Granted,
-		CeilingTick: m.Ceiling, IssuedTick: m.Issued, MarkTick: m.Mark,
-		words: words{claimed: "-", ceiling: "-", issued: "-", lag: "-"},
+		CeilingTick: m.Ceiling, IssuedTick: m.Issued,
+		words: words{claimed: "-", ceiling: "-", issued: "-"},
 	}
 	switch {
 	case m.Opening == "":
@@ -113,14 +107,6 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 		out.Issued, out.IssuedAge = c.stamp(m.Issued), pointer(seconds(age))
 		out.words.issued = ago(age)
 	}
-	if m.Mark > 0 {
-		out.Mark = c.stamp(m.Mark)
-	}
-	if last := max(m.Mark, m.Issued); last > 0 {
-		lag := c.age(last, now)
-		out.Lag = pointer(seconds(lag))
-		out.words.lag = behind(lag)
-	}
 	return out
 }
 
@@ -144,10 +130,10 @@ func (s Status) Table(out io.Writer) error {
 		return nil
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\thost\tincarnation\tclaimed\tceiling\tissued\tlag\tversion\tstate")
+	fmt.Fprintln(table, "\nworker\thost\tincarnation\tclaimed\tceiling\tissued\tversion\tstate")
 	for _, m := range s.Members {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			m.Worker, Plain(m.Host), short(m.Incarnation), m.words.claimed, m.words.ceiling, m.words.issued, m.words.lag, Plain(m.Version), m.State)
+		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+			m.Worker, Plain(m.Host), short(m.Incarnation), m.words.claimed, m.words.ceiling, m.words.issued, Plain(m.Version), m.State)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -61,14 +61,6 @@ func ago(age time.Duration) string {
 	return Span(age) + " ago"
 }
 
-// behind says how far something is behind the clock, or ahead of it.
-func behind(lag time.Duration) string {
-	if lag < 0 {
-		return Span(lag) + " ahead"
-	}
-	return Span(lag) + " behind"
-}
-
 // Plain is a text of others, such as a host's name, for a table: it may not move
 // the cursor, nor be mistaken for nothing.
 func Plain(s string) string {

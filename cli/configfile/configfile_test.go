@@ -16,7 +16,7 @@ import (
 )
 
 var names = Settings{
-	Single:  []string{"socket", "socket-mode", "state-dir", "window", "publish", "log-json", "host"},
+	Single:  []string{"socket", "socket-mode", "coord", "window", "publish", "log-json", "host"},
 	Mapping: []string{"tenants"},
 }
 

@@ -64,7 +64,7 @@ type opening struct {
 func (j *cluster) opening(found record, request coord.Request, continues bool) opening {
 	r := j.found(found)
 	if !continues {
-		r.Mark = 0
+		r.Mark, r.Issued = 0, 0 // the holder before has issued that
 		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}
 	}
 	from := request.Mark

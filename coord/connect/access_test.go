@@ -116,6 +116,8 @@ func TestCertificatesAreOfKnownTime(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	before := t.TempDir()
 	must.Do(t, os.Mkdir(filepath.Join(before, "etcd"), 0o700))
+	state := t.TempDir()
+	must.Do(t, os.MkdirAll(filepath.Join(state, "coord", "cluster"), 0o700))
 	for name, c := range map[string]struct {
 		config Config
 		want   string
@@ -127,11 +129,12 @@ func TestConfigErrors(t *testing.T) {
 		"a user alone":       {Config{URL: "etcd://h", User: "u"}, "give both or neither"},
 		"a password alone":   {Config{URL: "zk://h", Password: "geheim"}, "give both or neither"},
 		"two users":          {Config{URL: "etcd://a:geheim@h", User: "u", Password: "geheim"}, "leave one out"},
-		"a directory's TLS":  {Config{URL: "dir:", StateDir: "/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
-		"a directory's user": {Config{URL: "dir:", StateDir: "/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
-		"no directory":       {Config{URL: "dir:"}, "state directory"},
-		"an embedded etcd":   {Config{URL: "embedded:", StateDir: "/nowhere"}, "does not have"},
-		"an etcd of before":  {Config{URL: "dir:", StateDir: before}, "cluster export"},
+		"a directory's TLS":  {Config{URL: "dir:/nowhere", TLS: TLS{CA: "/nowhere/ca.pem"}}, "neither users nor TLS"},
+		"a directory's user": {Config{URL: "dir:/nowhere", User: "u", Password: "geheim"}, "neither users nor TLS"},
+		"no directory":       {Config{URL: "dir:"}, "dir:/path"},
+		"an embedded etcd":   {Config{URL: "embedded:"}, "does not have"},
+		"an etcd of before":  {Config{URL: "dir:" + before}, "cluster export"},
+		"a state directory":  {Config{URL: "dir:" + state}, "--coord dir:" + state + "/coord"},
 	} {
 		c.config.Identity = identity
 		_, opening := Open(t.Context(), c.config)

@@ -27,11 +27,9 @@ type TLS = secure.TLS
 
 // Config is what Open and Operate need.
 type Config struct {
-	// URL is dir:, dir:/path, etcd://[user:password@]host[:port],.../prefix or
+	// URL is dir:/path, etcd://[user:password@]host[:port],.../prefix or
 	// zk://[user:password@]host[:port],.../chroot.
 	URL string
-	// StateDir is the daemon's state directory, in which dir: without a path is coord.
-	StateDir string
 	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
 	// if 0.
 	TTL time.Duration
@@ -71,9 +69,6 @@ type Description struct {
 	Text string
 	// Local is true for a directory of this host.
 	Local bool
-	// InStateDir is true for one whose data lies in the state directory: IDs are unique within that
-	// only.
-	InStateDir bool
 	// User is true when the URL has a user and a password.
 	User bool
 }
@@ -85,7 +80,7 @@ func Describe(url string) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
-	return Description{Text: l.String(), Local: l.local(), InStateDir: l.local() && l.path == "", User: l.user != ""}, nil
+	return Description{Text: l.String(), Local: l.local(), User: l.user != ""}, nil
 }
 
 // Open returns the coordinator. Nothing has been sent, and servers that cannot be
@@ -180,26 +175,55 @@ func (c *Config) dial(l location) (remote, error) {
 
 // openDir makes the coordinator on a directory.
 func (c *Config) openDir(l location) (remote, error) {
-	if l.path == "" {
-		if c.StateDir == "" {
-			return nil, &ConfigError{errors.New("dir: without a path lies in the state directory; set one")}
-		}
-		if before := filepath.Join(c.StateDir, "etcd"); isDir(before) {
-			return nil, &ConfigError{fmt.Errorf("%s has the cluster of an embedded etcd, which this version no longer has: export it by `flakeward cluster export` of the version before, "+
-				"move that directory away, and import it by `flakeward cluster import --coord dir:`; or give another --state-dir", before)}
-		}
-		l.path = filepath.Join(c.StateDir, "coord")
+	if err := earlier(l.path); err != nil {
+		return nil, &ConfigError{err}
 	}
-	made, err := dir.New(dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, FUSE: c.FUSE, Clock: c.Clock, Log: c.Log.Named("dir")})
+	made, err := dir.New(c.directory(l))
 	if err != nil {
 		return nil, &ConfigError{err}
 	}
 	return made, nil
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+func (c *Config) directory(l location) dir.Config {
+	return dir.Config{Path: l.path, Identity: c.Identity, Adopt: c.Adopt, FUSE: c.FUSE, Clock: c.Clock, Log: c.Log.Named("dir")}
+}
+
+// Check returns what a coordinator's directory would be refused for. It writes nothing, and asks no
+// server.
+func (c Config) Check() error {
+	l, err := c.locate()
+	if err != nil || !l.local() {
+		return err
+	}
+	if err := earlier(l.path); err != nil {
+		return err
+	}
+	return dir.Check(c.directory(l))
+}
+
+// earlier refuses the state directory of an earlier version, which had the coordinator's directory in
+// it.
+func earlier(path string) error {
+	for _, name := range []string{"etcd", "coord", "journal"} {
+		if !exists(filepath.Join(path, name)) || exists(filepath.Join(path, "cluster")) {
+			continue
+		}
+		text := fmt.Sprintf("%s is the state directory of an earlier version: stop that version's daemon, and name another directory with --coord dir:PATH, or remove this one", path)
+		switch {
+		case exists(filepath.Join(path, "coord", "cluster")):
+			text += "; its cluster goes on with --coord dir:" + filepath.Join(path, "coord")
+		case name == "etcd":
+			text += "; the cluster of its embedded etcd can be exported by `flakeward cluster export` of that version"
+		}
+		return errors.New(text)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // readTLS reads the files of TLS; nil: there is none.

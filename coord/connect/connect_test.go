@@ -27,7 +27,6 @@ func TestParse(t *testing.T) {
 		return location{scheme: "etcd", hosts: hosts, path: path}
 	}
 	for url, want := range map[string]location{
-		"dir:":                             {scheme: "dir"},
 		"dir:/a%20/../b @/":                {scheme: "dir", path: "/b @"},
 		"dir:///a":                         {scheme: "dir", path: "/a"},
 		"etcd://h1:2379":                   etcd("", "h1:2379"),
@@ -67,6 +66,7 @@ func TestParseErrors(t *testing.T) {
 		"zk://h1/%ff":             "character that ZooKeeper refuses",
 		"zk://geheim@h1":          "user:password@",
 		"embedded:":               "does not have",
+		"dir:":                    "does not begin with a slash",
 		"dir:a":                   "does not begin with a slash",
 		"dir:/a\x00":              "zero byte",
 		"etcd:h1":                 "//",
@@ -99,7 +99,6 @@ func TestParseErrors(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	for url, want := range map[string]Description{
-		"dir:":                        {Text: "dir:", Local: true, InStateDir: true},
 		"dir:/a/":                     {Text: "dir:/a", Local: true},
 		"etcd://u:geheim@h1,h2:5/a b": {Text: "etcd://***@h1:2379,h2:5/a%20b", User: true},
 		"zk://u:geheim@h1,h2:5/a":     {Text: "zk://***@h1:2181,h2:5/a", User: true},
@@ -114,7 +113,7 @@ func TestDescribe(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, url := range []string{"dir:", "dir:/a/b", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
+	for _, url := range []string{"dir:/a/b", "etcd://u:p@h1,[::1]:5/a b", "zk://h1:1,h2/a/b", "zk://u%3A:p%40@h1/%C3%A4", "zk://h1/a//.."} {
 		f.Add(url)
 	}
 	f.Fuzz(func(t *testing.T, url string) {
@@ -135,12 +134,12 @@ func FuzzParse(f *testing.F) {
 
 var identity = coord.Identity{Host: "h", Incarnation: "I1"}
 
-func TestOpenInTheStateDirectory(t *testing.T) {
+func TestOpenADirectory(t *testing.T) {
 	dir := t.TempDir()
 	var uuid string
 	var floors []int64
 	for range 2 {
-		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: dir, Identity: identity}))(t)
+		c := must.Get(Open(t.Context(), Config{URL: "dir:" + dir, Identity: identity}))(t)
 		cluster := coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 1024})
 		if uuid == "" {
 			uuid = cluster.UUID
@@ -161,7 +160,7 @@ func TestOpenInTheStateDirectory(t *testing.T) {
 func TestDirectoriesSpread(t *testing.T) {
 	seen := map[int]bool{}
 	for range 4 {
-		c := must.Get(Open(t.Context(), Config{URL: "dir:", StateDir: t.TempDir(), Identity: identity}))(t)
+		c := must.Get(Open(t.Context(), Config{URL: "dir:" + t.TempDir(), Identity: identity}))(t)
 		coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
 		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker}))(t)
 		seen[claim.Worker()] = true
@@ -175,9 +174,9 @@ func TestDirectoriesSpread(t *testing.T) {
 func TestOpenErrors(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no URL":              {Identity: identity},
-		"no state directory":  {URL: "dir:", Identity: identity},
+		"no directory":        {URL: "dir:", Identity: identity},
 		"no incarnation":      {URL: "etcd://h1"},
-		"incarnation":         {URL: "dir:", StateDir: t.TempDir(), Identity: coord.Identity{Incarnation: "a b"}},
+		"incarnation":         {URL: "dir:" + t.TempDir(), Identity: coord.Identity{Incarnation: "a b"}},
 		"time to live":        {URL: "etcd://h1", Identity: identity, TTL: time.Second},
 		"time to live, in ms": {URL: "etcd://h1", Identity: identity, TTL: 2500 * time.Millisecond},
 	} {

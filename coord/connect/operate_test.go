@@ -42,12 +42,13 @@ func inspects(t *testing.T, c Config, worker int, held bool) {
 }
 
 func TestOperateADirectory(t *testing.T) {
-	c := Config{URL: "dir:", StateDir: t.TempDir()}
+	dir := t.TempDir()
+	c := Config{URL: "dir:" + dir}
 	o := must.Get(Operate(c))(t)
 	_, err := o.Inspect(t.Context())
 	must.Fail(t, err, coord.ErrNoCluster)
 	coordtest.Close(t, o)
-	if left := must.Get(os.ReadDir(c.StateDir))(t); len(left) != 0 {
+	if left := must.Get(os.ReadDir(dir))(t); len(left) != 0 {
 		t.Errorf("looking made %v", left)
 	}
 	operates(t, c)

@@ -26,7 +26,7 @@ const (
 	schemeZk   = "zk"
 )
 
-const forms = "use dir: or dir:/path for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
+const forms = "use dir:/path for this host alone, or etcd://host:port,host:port/prefix or zk://host:port,host:port/chroot for a cluster"
 
 // ports are those that clients use when none is given (IANA).
 var ports = map[string]string{schemeEtcd: "2379", schemeZk: "2181"}
@@ -50,11 +50,9 @@ func parse(raw string) (location, error) {
 	}
 }
 
-// parseDir takes a path as it is, without escapes. None stands for a directory in the state directory.
+// parseDir takes a path as it is, without escapes.
 func parseDir(path string) (location, error) {
 	switch {
-	case path == "":
-		return location{scheme: schemeDir}, nil
 	case !filepath.IsAbs(path), strings.ContainsRune(path, 0):
 		return location{}, fmt.Errorf("the coordinator's URL has the directory %q, which does not begin with a slash or has a zero byte; use dir:/path", path)
 	}

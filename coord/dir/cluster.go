@@ -118,6 +118,10 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	})
 }
 
+func missing(path string, err error) error {
+	return &Error{CodeMissing, path, "the directory that it would lie in is not there", "make that, or mount its disk, or name another with --coord dir:PATH", err}
+}
+
 // make makes the directory. What it lies in has to be there: on a disk that is not mounted, nothing
 // is made.
 func (s *store) make() error {
@@ -127,7 +131,7 @@ func (s *store) make() error {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{CodeMissing, path, "the directory that it would lie in is not there", "make that, or mount its disk, or name another with --coord dir:PATH", err}
+		return missing(path, err)
 	case err != nil:
 		return failed(path, err)
 	}

@@ -65,6 +65,9 @@ func (c Config) lasts(kind filesystem.Type) error {
 	if name, refused := kind.Refused(); refused && !(c.FUSE && kind == filesystem.FUSE) {
 		return &Error{CodeFileSystem, c.Path, "it is on " + name + ", where a lock and an fsync may not hold", "name a directory on a local disk with --coord dir:PATH", nil}
 	}
+	if name, kernels := kind.Kernels(); kernels {
+		return &Error{CodeFileSystem, c.Path, "it is on " + name + ", a file system of the kernel, where no files can be made", "name a directory on a local disk with --coord dir:PATH", nil}
+	}
 	if why := kind.Volatile(); why != "" {
 		c.Log.Warn("the coordinator's directory does not last: "+why, "path", c.Path)
 	}

@@ -7,8 +7,7 @@ import (
 )
 
 // keptDescriptors is how many of the process's file descriptors are not for connections: the
-// journal, the coordinator, the log, the state directory. A daemon with the coordinator inside has
-// about 25 open when nobody is connected.
+// coordinator, the log, the sockets.
 const keptDescriptors = 48
 
 // Reserved is how many connections there may be above the limit for those who look after the daemon.

@@ -22,10 +22,8 @@ const (
 	WorkersTaken    Code = "worker-ids-taken"
 	WorkersAhead    Code = "worker-ids-ahead"
 	NoWorker        Code = "no-worker-id"
-	JournalFailing  Code = "journal-failing"
 	HalfOver        Code = "half-over"
 	GrantEnded      Code = "grant-ended"
-	JournalEnded    Code = "journal-ended"
 	Issuing         Code = "issuing"
 	Recovered       Code = "recovered"
 	ClockHeld       Code = "clock-held"
@@ -62,10 +60,8 @@ var Table = []Entry{
 	{WorkersTaken, "other daemons hold all worker IDs", "stop a daemon that is not needed, wait for the session of a dead one to end, or use flakeward claims clear"},
 	{WorkersAhead, "each free worker ID may have been issued from up to a time that the clock has not reached", "correct the clock, or wait"},
 	{NoWorker, "the daemon has no worker ID yet", "wait: the daemon is claiming one"},
-	{JournalFailing, "the journal cannot be written; issuing goes on to the last mark that is on disk", "free or repair the disk"},
 	{HalfOver, "half of the time is over that was left until issuing stops", "as for its cause"},
 	{GrantEnded, "the grant has ended: no ID is issued", "bring the coordinator back: issuing goes on within two seconds"},
-	{JournalEnded, "the last mark that is on disk has passed: no ID is issued", "free or repair the disk: issuing goes on by itself"},
 	{Issuing, "IDs are issued again", "nothing"},
 	{Recovered, "what was going to stop issuing is over", "nothing"},
 	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "correct the clock; if it is right, run flakeward cluster set --trust-clock"},

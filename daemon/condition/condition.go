@@ -39,7 +39,7 @@ func (c *Condition) Error() string {
 // one.
 func (c *Condition) Do() string {
 	switch c.Cause {
-	case "", Starting, CoordinatorGone, JournalFailing:
+	case "", Starting, CoordinatorGone:
 		return c.Code.Do()
 	default:
 		return c.Cause.Do()

@@ -17,15 +17,13 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// Config is a daemon's with everything in dir. The journal's step is short, so that restarts are;
-// where the disk is slow, requests wait for it.
+// Config is a daemon's with everything in dir.
 func Config(dir string) daemon.Config {
 	c := daemon.DefaultConfig()
 	c.Socket.Path = filepath.Join(dir, "s")
-	c.StateDir = filepath.Join(dir, "state")
+	c.Cluster.Coord = "dir:" + filepath.Join(dir, "coord")
 	c.Host = "host"
 	c.Version = "test"
-	c.Grant.Step = 100 * time.Millisecond
 	c.Waiting.MaxBlock = time.Minute
 	return c
 }
@@ -68,8 +66,8 @@ var made sync.Map
 // Where that cannot be done, as the servers are away, the daemon waits for a cluster.
 func created(t testing.TB, c daemon.Config) {
 	t.Helper()
-	d, err := connect.Describe(c.Cluster.URL())
-	if _, before := made.Load(c.Cluster.URL()); err != nil || d.Local || before {
+	d, err := connect.Describe(c.Cluster.Coord)
+	if _, before := made.Load(c.Cluster.Coord); err != nil || d.Local || before {
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -78,7 +76,7 @@ func created(t testing.TB, c daemon.Config) {
 		t.Logf("no cluster was made: %v", err)
 		return
 	}
-	made.Store(c.Cluster.URL(), true)
+	made.Store(c.Cluster.Coord, true)
 }
 
 // Create makes the cluster of a daemon, with what change says besides. A coordinator of this host alone

@@ -26,12 +26,11 @@ type claimer struct {
 	events     *condition.Counts
 	log        hclog.Logger
 
-	coord       coord.Coordinator // the one that was joined; set before anything is claimed
-	unjournaled coord.Claim       // opened, and not in the journal yet
+	coord coord.Coordinator // the one that was joined; set before anything is claimed
 }
 
-// acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
-// error the issuer uses the lane. With fresh it is another worker ID than the one held, whose mark
+// acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
+// the lane. With fresh it is another worker ID than the one held, whose mark
 // the clock has fallen behind. The lane in use serves on until the new one does, unless the record
 // was opened by another since: then it ends before anything is sent that could make it look like
 // this daemon's again (invariant 6).
@@ -45,35 +44,20 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Fresh:   fresh,
 		Look:    c.contact.backoff.waits(),
 		Opening: s.current.opening,
-		Mark:    s.current.mark,
+		Mark:    s.current.floor,
 		Latest:  c.pace.latest(),
 	}
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	claim, err := c.unjournaled, error(nil)
-	if claim == nil {
-		if claim, err = c.claim(ctx, request); err != nil {
-			return c.contact.noted(fmt.Errorf("no worker ID: %w", err))
-		}
+	claim, err := c.claim(ctx, request)
+	if err != nil {
+		return c.contact.noted(fmt.Errorf("no worker ID: %w", err))
 	}
 	c.contact.backoff.reset()
-	return c.begin(ctx, claim)
-}
-
-// begin journals an opening, and has it granted.
-func (c *claimer) begin(ctx context.Context, claim coord.Claim) error {
-	// An opening that could not be journaled is kept for the next try: to give it back would lower
-	// the record below what the lane before it may still issue.
-	c.unjournaled = claim
-	switch err := c.adopt(claim); {
-	case errors.Is(err, errUnusable):
-		c.unjournaled = nil
+	if err := c.adopt(claim); err != nil {
 		return c.contact.noted(err)
-	case err != nil:
-		return err
 	}
-	c.unjournaled = nil
 	return c.publish(ctx)
 }
 
@@ -81,10 +65,8 @@ func (c *claimer) begin(ctx context.Context, claim coord.Claim) error {
 // layout's last tick.
 var errUnusable = errors.New("the worker ID cannot be used; take its record back to where it was")
 
-// adopt makes an acknowledged opening the one in the journal.
+// adopt makes an acknowledged opening the current one.
 func (c *claimer) adopt(claim coord.Claim) error {
-	c.held.writer.lock()
-	defer c.held.writer.unlock()
 	if c.held.snapshot().current.cut {
 		// A lane that was cut extends no more, whoever the record's holder is: where a restore undid a
 		// later opening, it would be extended over ticks that others had. What was opened now begins
@@ -95,14 +77,12 @@ func (c *claimer) adopt(claim coord.Claim) error {
 	continues := claim.Continues() && s.current.opening != ""
 	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
 	if continues {
-		next.lane, next.mark, next.floor, next.published = s.current.lane, s.current.mark, s.current.floor, s.current.published
-		next.granted = s.current.granted
+		next.lane, next.floor, next.granted = s.current.lane, s.current.floor, s.current.granted
 	} else {
 		// It begins now, and not in the past that nobody was granted: so what is published tells the
 		// others the time from the first grant on.
-		next.mark = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
-		next.floor = next.mark
-		lane, err := c.newLane(next.worker, next.mark)
+		next.floor = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
+		lane, err := c.newLane(next.worker, next.floor)
 		if err != nil {
 			return err
 		}
@@ -111,25 +91,24 @@ func (c *claimer) adopt(claim coord.Claim) error {
 			next.since = c.pace.now().Wall
 		}
 	}
-	// A worker ID that still issues keeps its entry until it is given back. There is room for one:
-	// a second one ends here.
+	// A worker ID that still issues is given back later. There is room for one: a second one ends here.
 	replaced := s.current.lane != nil && s.current.lane != next.lane
 	if replaced && s.draining.lane != nil {
 		s.current.end(c.issued)
 	}
-	err := c.held.record(func(now *state) {
+	c.held.change(func(now *state) {
 		if replaced && s.draining.lane == nil {
 			now.draining = now.current
 		}
 		now.current = next
 	})
-	if err == nil && c.held.snapshot().revoked {
+	if c.held.snapshot().revoked {
 		return errRevoked
 	}
-	if err == nil && next.granted > next.mark {
+	if next.granted > next.floor {
 		c.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
 	}
-	return err
+	return nil
 }
 
 func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, error) {

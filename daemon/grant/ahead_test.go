@@ -50,12 +50,12 @@ func TestAHolderWhoseClockIsCenturiesBackWaits(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()
 	run(t, p)
-	w.clock.BlockUntil(2)
+	w.clock.BlockUntil(1)
 	for range 2 {
 		w.clock.Step(-150 * year)
 	}
 	for range 3 { // of which one is a publish
 		w.clock.Advance(window)
-		w.clock.BlockUntil(2)
+		w.clock.BlockUntil(1)
 	}
 }

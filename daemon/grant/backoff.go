@@ -46,10 +46,10 @@ func (b *backoff) none(answer error) bool {
 	longest := againHeld
 	switch {
 	case errors.As(answer, &ahead):
-		// A floor suits once it is at most firstWait ahead. The random part keeps daemons apart that
+		// A floor suits once it is at most restartWait ahead. The random part keeps daemons apart that
 		// wait for the same floor.
 		longest = againAhead
-		next.reached = ahead.Lowest - ticks(b.pace.layout, b.pace.firstWait) + b.part(max(b.pace.firstWait, lastRetry))
+		next.reached = ahead.Lowest - ticks(b.pace.layout, b.pace.restartWait) + b.part(max(b.pace.restartWait, lastRetry))
 	case !errors.As(answer, &held):
 		return false
 	}

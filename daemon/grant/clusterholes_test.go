@@ -48,7 +48,7 @@ func TestHole1NobodyTookIt(t *testing.T) {
 		worker, lane := paused.worker(), paused.inUse()
 		paused.revoke()
 		w.clock.Advance(2*window - wait)
-		must.Do(t, paused.Publish(t.Context()), paused.Renew())
+		must.Do(t, paused.Publish(t.Context()))
 		if paused.worker() != worker || paused.inUse() != lane || paused.issueAll() == 0 {
 			t.Errorf("goes on with worker ID %d, had %d, in the same lane: %v", paused.worker(), worker, paused.inUse() == lane)
 		}
@@ -134,7 +134,7 @@ func TestHole3TwoContainersOfOneNameAndProcessID(t *testing.T) {
 		}
 		b.issueAll()
 
-		// A third of that name, without a journal, comes while both are there.
+		// A third of that name comes while both are there.
 		third := w.host("172.17.0.2").start()
 		if third.worker() == taken || third.worker() == again.worker() {
 			t.Errorf("the third has worker ID %d, as one of the others", third.worker())
@@ -188,8 +188,7 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 		before, first := p.Holding(), p.inUse().Ceiling()
 		must.Do(t, w.tree.expire(t.Context(), before.Claim))
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 2)
-		go func() { ended <- p.Mark(ctx) }()
+		ended := make(chan error, 1)
 		go func() { ended <- p.Hold(ctx) }()
 		var now string
 		w.until("the claim is made again", func(ctx context.Context) (bool, error) {
@@ -210,7 +209,7 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 			return len(names) == 1 && now != before.Claim && p.Holding().Claim == now && p.inUse().Ceiling() > first, err
 		})
 		stop()
-		must.Do(t, <-ended, <-ended)
+		must.Do(t, <-ended)
 		if after := p.Holding(); after.Worker != before.Worker || !after.Claimed {
 			t.Errorf("holds worker ID %d, claimed: %v, had %d", after.Worker, after.Claimed, before.Worker)
 		}

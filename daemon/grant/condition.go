@@ -92,17 +92,14 @@ func codeOf(err error) condition.Code {
 }
 
 // Condition returns a *condition.Condition that says what keeps IDs from being issued beyond the
-// ceiling; nil if nothing does. The disk goes first: what it holds back is the nearer of the two
-// ceilings. Where the floor, or the last ID, is what the clock has not reached, it says when that
-// will be. A clock outside the layout goes before all: whatever else has ended has ended for it.
+// ceiling; nil if nothing does. Where the floor, or the last ID, is what the clock has not reached, it
+// says when that will be. A clock outside the layout goes before all: whatever else has ended has
+// ended for it.
 func (k *Holder) Condition() error {
 	h := k.held.snapshot().current
-	c, end := k.held.writer.failing(), h.ceiling()
+	c := k.contact.failure.get()
 	if c == nil {
-		c, end = k.contact.failure.get(), max(h.granted, end)
-	}
-	if c == nil && !k.held.unasked(h) {
-		c = k.pace.late(h, k.Coord, generator.Tick(k.held.asked.Load()))
+		c = k.pace.late(h, k.Coord)
 	}
 	early, behind, outside := k.pace.early(h), k.behind(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
 	switch {
@@ -121,7 +118,7 @@ func (k *Holder) Condition() error {
 	case c == nil:
 		return nil
 	default:
-		k.pace.judge(c, h, end)
+		k.pace.judge(c, h)
 	}
 	if h.lane != nil && h.lane.Highest() > h.lane.Floor() {
 		c.Last = k.pace.layout.StartOf(h.lane.Highest())
@@ -146,9 +143,10 @@ func (h holding) ceiling() generator.Tick {
 	return h.lane.Ceiling()
 }
 
-// judge says whether the condition has stopped issuing, which is possible up to the tick end, or
-// when it will.
-func (p *pace) judge(c *condition.Condition, h holding, end generator.Tick) {
+// judge says whether the condition has stopped issuing, which is possible up to the ceiling, or when it
+// will.
+func (p *pace) judge(c *condition.Condition, h holding) {
+	end := max(h.granted, h.ceiling())
 	c.Stopped = end == 0 || p.tick() > end
 	switch {
 	case end == 0 && h.ended > 0:
@@ -157,14 +155,7 @@ func (p *pace) judge(c *condition.Condition, h holding, end generator.Tick) {
 	case !c.Stopped:
 		c.Ends = p.layout.StartOf(end + 1)
 	default:
-		begun, ended := c.Since, p.layout.StartOf(end+1)
-		c.Since, c.Cause, c.Code = ended, c.Code, condition.GrantEnded
-		if end < h.granted {
-			c.Code = condition.JournalEnded
-			if begun.After(ended) {
-				c.Since = begun // a request would have had the mark renewed before
-			}
-		}
+		c.Since, c.Cause, c.Code = p.layout.StartOf(end+1), c.Code, condition.GrantEnded
 	}
 }
 
@@ -175,7 +166,7 @@ func (p *pace) early(h holding) error {
 		return nil
 	}
 	first := h.lane.Floor() + 1
-	if time.Duration(p.layout.UnixNanos(first)-p.now().Wall) <= p.firstWait {
+	if time.Duration(p.layout.UnixNanos(first)-p.now().Wall) <= p.restartWait {
 		return nil
 	}
 	return &earlyError{h.worker, p.layout.StartOf(first)}
@@ -210,7 +201,7 @@ func (k *Holder) isStuck(h holding) bool {
 		return false
 	}
 	last := h.lane.Highest()
-	if last <= h.lane.Floor() || time.Duration(k.Layout.UnixNanos(last)-k.pace.now().Wall) <= k.pace.firstWait {
+	if last <= h.lane.Floor() || time.Duration(k.Layout.UnixNanos(last)-k.pace.now().Wall) <= k.pace.restartWait {
 		return false
 	}
 	_, room := h.lane.NextRoom(last-generator.Tick(h.lane.Span())+1, last)
@@ -218,16 +209,13 @@ func (k *Holder) isStuck(h holding) bool {
 }
 
 // late returns the condition of a lane whose ceiling the clock is beyond although nothing has
-// failed: an answer is waited for. nil if there is none. Nobody has waited before the tick asked.
-func (p *pace) late(h holding, coordinator string, asked generator.Tick) *condition.Condition {
+// failed: an answer is waited for. nil if there is none.
+func (p *pace) late(h holding, coordinator string) *condition.Condition {
 	if h.lane == nil || h.lane.Closed() || p.tick() <= h.lane.Ceiling() {
 		return nil
 	}
-	c := &condition.Condition{Since: p.layout.StartOf(max(h.lane.Ceiling()+1, asked))}
-	if p.tick() <= h.granted {
-		c.Err = fmt.Errorf("the journal's next mark is not on disk yet: %w", condition.ErrLate)
-	} else {
-		c.Err = fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", h.worker, coordinator, condition.ErrLate)
+	return &condition.Condition{
+		Since: p.layout.StartOf(h.lane.Ceiling() + 1),
+		Err:   fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", h.worker, coordinator, condition.ErrLate),
 	}
-	return c
 }

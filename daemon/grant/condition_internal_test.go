@@ -25,7 +25,7 @@ func TestAFailureIsThatOfItsLastError(t *testing.T) {
 			if c.Code != tt.code || c.Since.UnixNano() != 1000 || c.Err != tt.err {
 				t.Errorf("after %v: %+v, want %v since the first", tt.err, c, tt.code)
 			}
-			c.Code, c.Err = condition.JournalFailing, nil // whoever has asked may change it
+			c.Code, c.Err = condition.CoordinatorGone, nil // whoever has asked may change it
 		}
 	}
 	f.set(clockguard.Reading{}, nil)

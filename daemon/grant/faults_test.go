@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -76,20 +75,6 @@ func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
 	w.clock.Advance(2 * time.Second)
 	if !p.CanAcquire() {
 		t.Error("nobody asks again")
-	}
-}
-
-// Whoever meets a state directory that is not ours any more, the daemon learns of it.
-func TestStateDirectoryTakenAwayUnderAClaim(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	p.disk.moved = true
-	must.Fail(t, p.Acquire(t.Context(), true), journal.ErrMoved)
-	if !p.lane.Closed() {
-		t.Error("the lane goes on")
-	}
-	if err := p.Mark(t.Context()); !errors.Is(err, journal.ErrMoved) {
-		t.Errorf("the renewal ended with %v", err)
 	}
 }
 

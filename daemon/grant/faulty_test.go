@@ -3,10 +3,8 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -97,40 +95,4 @@ func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
 		return err
 	}
 	return errCut
-}
-
-var errDisk = errors.New("no space left on device")
-
-// faultyDisk fails writes, or lets them land and says that they failed.
-type faultyDisk struct {
-	*journal.File
-	dead         bool // the process has crashed: nothing may be written
-	full, unsure bool
-	moved        bool // the state directory was taken away
-	writes       int
-	during       func() // called once, in the middle of a write
-}
-
-func (d *faultyDisk) Write(c journal.Contents) error {
-	if d.dead {
-		panic(fmt.Sprintf("a dead process writes %+v", c))
-	}
-	d.writes++
-	if f := d.during; f != nil {
-		d.during = nil
-		f()
-	}
-	if d.full {
-		return errDisk
-	}
-	if d.moved {
-		return fmt.Errorf("test: %w", journal.ErrMoved)
-	}
-	if err := d.File.Write(c); err != nil {
-		return err
-	}
-	if d.unsure {
-		return errDisk
-	}
-	return nil
 }

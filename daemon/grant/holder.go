@@ -1,10 +1,9 @@
 // Package grant keeps the lane supplied: it claims a worker ID, has the coordinator extend the
-// grant, keeps the journal's mark ahead of the clock, and raises the lane's ceiling to what both
-// allow. The order of those steps is what makes an ID unique; docs/guarantees.md has the invariants
-// that the comments here number.
+// grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID unique;
+// docs/guarantees.md has the invariants that the comments here number.
 //
-// Everything that decides is in methods that do one step and return: Acquire, Publish, Renew, Shut.
-// Hold and Mark call them in time.
+// Everything that decides is in methods that do one step and return: Acquire, Publish, Shut. Hold calls
+// them in time.
 package grant
 
 import (
@@ -30,25 +29,23 @@ type Issuer interface {
 
 // Config is what a Holder works on.
 type Config struct {
-	Layout     *generator.Layout
-	Datacenter uint64
-	FromZero   bool   // each tick begins at number 0; false: see generator.Lane.Roll
-	Coord      string // which coordinator, as the journal names it
-	Timing     Timing
-	FirstWait  time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
-	Clock      clockguard.Clock
-	Age        time.Duration  // of the processes before this one that it goes on for; see pace.reach
-	Random     func() float64 // in [0,1), for jitter; nil: the runtime's
-	Journal    Journal
-	Machine    generator.Generation // of the virtual machine; another one makes this process a copy
-	Events     *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
-	Log        hclog.Logger
-	Why        string // why the next worker ID may be another one than the last; Hold's alone once it runs
+	Layout      *generator.Layout
+	Datacenter  uint64
+	FromZero    bool   // each tick begins at number 0; false: see generator.Lane.Roll
+	Coord       string // which coordinator, for errors
+	Timing      Timing
+	RestartWait time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
+	Clock       clockguard.Clock
+	Age         time.Duration        // of the processes before this one that it goes on for; see pace.reach
+	Random      func() float64       // in [0,1), for jitter; nil: the runtime's
+	Machine     generator.Generation // of the virtual machine; another one makes this process a copy
+	Events      *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
+	Log         hclog.Logger
+	Why         string // why the next worker ID may be another one than the last; Hold's alone once it runs
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
-// It has a part for each idea: holdings are what is held, in memory and in the journal; the claimer
-// claims, extends and releases; contact knows whether the coordinator answers; demand is what
+// It has a part for each idea: holdings are what is held; the claimer claims, extends and releases; contact knows whether the coordinator answers; demand is what
 // requests ask for.
 type Holder struct {
 	Config
@@ -68,13 +65,9 @@ func New(c Config, issuer Issuer) *Holder {
 	}
 	issued := &Issued{highest: map[int]generator.Tick{}}
 	p := newPace(c)
-	w := &writer{journal: c.Journal, machine: c.Machine, pace: p, free: make(chan struct{}, 1)}
-	w.unlock()
 	d := &demand{wake: make(chan struct{}, 1)}
 	held := &holdings{
-		pace: p, writer: w, coord: c.Coord, text: LayoutText(c.Layout, c.Datacenter),
-		issuer: issuer, issued: issued, log: c.Log, wake: make(chan struct{}, 1),
-		state: state{current: none(), draining: none()},
+		pace: p, issuer: issuer, issued: issued, log: c.Log, state: state{current: none(), draining: none()},
 	}
 	issued.held = held
 	link := &contact{pace: p, held: held, issuer: issuer, issued: issued, log: c.Log, backoff: backoff{pace: p}}
@@ -88,13 +81,13 @@ func New(c Config, issuer Issuer) *Holder {
 	}
 }
 
-// LayoutText is a layout, with its datacenter, as the cluster's registry and the journal name it.
+// LayoutText is a layout, with its datacenter, as the cluster record names it.
 func LayoutText(layout *generator.Layout, datacenter uint64) string {
 	return fmt.Sprintf("%s;datacenter=%d", layout, datacenter)
 }
 
-// LayoutText is the layout as the cluster's registry and the journal name it.
-func (k *Holder) LayoutText() string { return k.held.text }
+// LayoutText is the layout as the cluster record names it.
+func (k *Holder) LayoutText() string { return LayoutText(k.Layout, k.Datacenter) }
 
 // Window is how far beyond the clock a grant of a process that is old enough reaches, in ticks.
 func (k *Holder) Window() generator.Tick { return k.pace.window() }
@@ -110,9 +103,12 @@ func (k *Holder) Holding() Holding {
 	return shown
 }
 
-// Unasked reports whether the journal's mark has ended only because nobody asks for IDs: the first
-// who does waits for one write.
-func (k *Holder) Unasked() bool { return k.held.unasked(k.held.snapshot().current) }
+// Idle reports whether an ID could be had, and none was within the last second.
+func (k *Holder) Idle() bool {
+	h := k.held.snapshot().current
+	now := k.pace.tick()
+	return now <= h.ceiling() && h.lane.Highest()+ticks(k.Layout, time.Second) < now
+}
 
 // Reachable reports whether the coordinator answered last.
 func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
@@ -128,17 +124,13 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
 	k.contact.joined()
 }
 
-// Acquire claims a worker ID, journals its opening, and has it granted: after it returns without an
-// error the issuer uses the lane. With fresh it is another worker ID than the one held.
+// Acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses the
+// lane. With fresh it is another worker ID than the one held.
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claimer.acquire(ctx, fresh) }
 
 // Publish has the grant extended as far as it may reach, together with what was issued. After
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
-
-// Renew keeps the journal's marks ahead of the clock while IDs are asked for, and raises the lanes
-// up to them.
-func (k *Holder) Renew() error { return k.held.renew() }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its
 // place the worker IDs may be others'. It is final, and may be called from any goroutine: a claim

@@ -3,15 +3,12 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
 	"github.com/flakeward/flakeward/internal/must"
@@ -28,12 +25,6 @@ func (p *process) record() coord.Member {
 	}
 	p.t.Fatalf("nobody holds worker ID %d: %+v", p.worker(), members)
 	return coord.Member{}
-}
-
-func (p *process) onDisk() journal.Entry {
-	p.t.Helper()
-	contents := must.Get(p.dir.Read())(p.t)
-	return contents.Entries[len(contents.Entries)-1]
 }
 
 // take takes one number at the clock's tick, or none.
@@ -63,65 +54,15 @@ func TestAGrantIsNotSeenToEndForWhatItsAnswerHasMended(t *testing.T) {
 	}
 }
 
-func TestTheLaneIsHeldByTheNearerOfTheTwoCeilings(t *testing.T) {
+func TestTheLanesCeilingIsTheRecords(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()
-	if got, want := p.lane.Ceiling(), w.tick()+generator.Tick(step/time.Millisecond); got != want {
-		t.Errorf("the lane's ceiling is %d, want a step ahead, %d", got, want)
-	}
-	if e := p.onDisk(); e.Mark != p.lane.Ceiling() {
-		t.Errorf("the journal has mark %d, with the lane at %d and the clock at %d", e.Mark, p.lane.Ceiling(), w.tick())
-	}
-	// Without a publish the marks go on to the end of the grant and no further.
-	for range 100 {
-		w.clock.Advance(step / 4)
-		must.Do(t, p.Renew())
-	}
-	if got := p.record().Ceiling; p.lane.Ceiling() != got || p.onDisk().Mark != got {
-		t.Errorf("lane %d and journal %d, want both at the record's ceiling %d", p.lane.Ceiling(), p.onDisk().Mark, got)
-	}
-}
-
-func TestRenewLeavesTheDiskAloneWhileHalfAStepIsLeft(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	before := p.disk.writes
-	w.clock.Advance(step/2 - time.Millisecond)
-	if err := p.Renew(); err != nil || p.disk.writes != before {
-		t.Errorf("%d writes, error %v, want none before half a step is over", p.disk.writes-before, err)
-	}
-	w.clock.Advance(time.Millisecond)
-	if err := p.Renew(); err != nil || p.disk.writes != before+1 {
-		t.Errorf("%d writes, error %v, want one once half a step is over", p.disk.writes-before, err)
-	}
-}
-
-func TestFullDiskStopsTheLaneAtTheLastMark(t *testing.T) {
-	for _, landed := range []bool{false, true} {
-		w := newFixture(t)
-		p := w.host("J").start()
-		mark := p.onDisk().Mark
-		p.disk.full, p.disk.unsure = !landed, landed
-		w.clock.Advance(step)
-		must.Fail(t, p.Renew(), errDisk)
-		if p.lane.Ceiling() != mark {
-			t.Errorf("the lane may issue up to %d, want the last mark that is known to be on disk, %d", p.lane.Ceiling(), mark)
+	for range 2 {
+		if got := p.record().Ceiling; p.lane.Ceiling() != got || got != w.tick()+generator.Tick(window/time.Millisecond) {
+			t.Errorf("the lane goes to %d, the record's ceiling is %d, and it is %d", p.lane.Ceiling(), got, w.tick())
 		}
-		if !errors.Is(p.Condition(), errDisk) {
-			t.Errorf("the trouble is %v, want the disk", p.Condition())
-		}
-		w.clock.Advance(time.Millisecond)
-		if out := p.take(); out != generator.AboveCeiling {
-			t.Errorf("a request above the mark met %v", out)
-		}
-		p.disk.full, p.disk.unsure = false, false
-		must.Do(t, p.Renew())
-		if out := p.take(); out != generator.Issued {
-			t.Errorf("with room again a request met %v", out)
-		}
-		if p.Condition() != nil {
-			t.Errorf("the trouble is still %v", p.Condition())
-		}
+		w.clock.Advance(window / 2)
+		must.Do(t, p.Publish(t.Context()))
 	}
 }
 
@@ -132,40 +73,12 @@ func TestConditionBeforeAnythingFailed(t *testing.T) {
 	if err := p.Condition(); err != nil {
 		t.Fatalf("the trouble is %v, want none", err)
 	}
-	w.clock.Advance(step + time.Millisecond)
-	if err := p.Condition(); err != nil {
-		t.Errorf("nobody has asked since the mark ended, and the trouble is %v, want none", err)
-	}
-	w.clock.Advance(step)
-	p.ExtendNow()
-	p.says(p.Condition(), "journal's next mark", "since "+w.layout.StartOf(w.tick()).UTC().Format(logging.TimeFormat))
-	w.clock.Advance(step)
-	p.ExtendNow()
-	p.says(p.Condition(), "since "+w.layout.StartOf(w.tick()-generator.Tick(step/time.Millisecond)).UTC().Format(logging.TimeFormat))
-	must.Do(t, p.Renew())
-	if err := p.Condition(); err != nil {
-		t.Errorf("with the mark on disk the trouble is %v, want none", err)
-	}
-	w.clock.Advance(window)
-	must.Do(t, p.Renew())
+	w.clock.Advance(window + time.Millisecond)
 	ended := w.layout.StartOf(p.Holding().Granted + 1).UTC().Format(logging.TimeFormat)
 	p.says(p.Condition(), "has not answered yet", coordAt, "since "+ended)
 	must.Do(t, p.Publish(t.Context()))
 	if err := p.Condition(); err != nil {
 		t.Errorf("granted again, the trouble is %v, want none", err)
-	}
-}
-
-func TestStateDirectoryTakenAwayStopsTheLane(t *testing.T) {
-	w := newFixture(t)
-	h := w.host("J")
-	p := h.start()
-	must.Do(t, os.Rename(h.dir, h.dir+"-moved"))
-	must.Do(t, os.Mkdir(h.dir, 0o700))
-	w.clock.Advance(step)
-	must.Fail(t, p.Renew(), journal.ErrMoved)
-	if !p.lane.Closed() {
-		t.Error("the lane goes on")
 	}
 }
 
@@ -205,9 +118,6 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	if out := p.take(); out != generator.Issued {
 		t.Errorf("the first request met %v", out)
 	}
-	if e := p.onDisk(); e.Worker != p.worker() {
-		t.Errorf("the journal's entry is for worker ID %d", e.Worker)
-	}
 	// What was given back is free, and its record says where the next holder may begin.
 	other := w.host("K").bootFor(first)
 	w.clock.Step(time.Hour)
@@ -227,27 +137,6 @@ func TestAWorkerIDIsNamedOnce(t *testing.T) {
 			t.Errorf("Publish: %v, want that the claim on worker ID 0 is lost, and that worker ID once", err)
 		}
 	})
-}
-
-// An opening that could not be journaled is not given back: the lane before it may still issue
-// below the record's ceiling.
-func TestOpeningWithoutAJournalIsKept(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	p.passedOn()
-	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
-	p.disk.full = true
-	must.Fail(t, p.Acquire(t.Context(), false), errDisk)
-	claims := func() (all []coord.Member) {
-		return slices.DeleteFunc(must.Get(p.coord.Members(t.Context()))(t), func(m coord.Member) bool { return m.Incarnation != p.started })
-	}
-	kept := claims()
-	p.disk.full = false
-	p.acquire()
-	if now := claims(); len(kept) != 1 || len(now) != 1 || now[0].Opening != kept[0].Opening || now[0].Opening != p.Holding().Opening {
-		t.Errorf("the claims were %+v, are %+v, and the journal's opening is %s", kept, now, p.Holding().Opening)
-	}
-	p.issueAll()
 }
 
 func TestAllWorkerIDsHeld(t *testing.T) {
@@ -276,23 +165,22 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 	late.issueAll()
 }
 
-// The loops renew, publish and re-lease by themselves, in the clock's time.
+// The loop publishes and re-leases by itself, in the clock's time.
 func TestLoops(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").boot()
 	p.attach()
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	go func() { ended <- p.Mark(ctx) }()
+	ended := make(chan error, 1)
 	go func() { ended <- p.Hold(ctx) }()
-	w.clock.BlockUntil(2) // both have done what is due and sleep
+	w.clock.BlockUntil(1) // it has done what is due and sleeps
 	first := p.lane
 	if first == nil || first.Ceiling() <= w.tick() {
 		t.Fatal("no lane that may issue")
 	}
 	for range 40 {
 		w.clock.Advance(step / 4)
-		w.clock.BlockUntil(2)
+		w.clock.BlockUntil(1)
 		if out := p.take(); out == generator.AboveCeiling {
 			t.Errorf("at tick %d a request would wait: the ceiling is %d", w.tick(), first.Ceiling())
 		}
@@ -303,14 +191,14 @@ func TestLoops(t *testing.T) {
 	w.clock.Step(-time.Hour)
 	p.ReLease(first)
 	for p.inUse() == first {
-		w.clock.BlockUntil(2)
+		w.clock.BlockUntil(1)
 		w.clock.Advance(time.Millisecond)
 	}
 	if !first.Closed() && p.worker() == first.Worker() {
 		t.Error("the first lane goes on")
 	}
 	stop()
-	must.Do(t, <-ended, <-ended)
+	must.Do(t, <-ended)
 }
 
 func (p *process) inUse() *generator.Lane {

@@ -7,16 +7,14 @@ import (
 
 // holding is a worker ID that is, or was, held.
 type holding struct {
-	worker    int
-	opening   string          // the record's holder that lane and mark came from; empty: nothing to go on from
-	node      string          // the claim node's name
-	claim     coord.Claim     // nil: lost, or not claimed by this process yet
-	lane      *generator.Lane // nil: none yet
-	mark      generator.Tick  // the journal's, as on disk
-	granted   generator.Tick  // acknowledged by the coordinator; 0: nothing
-	floor     generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
-	published generator.Tick  // the highest mark that was sent with an Extend
-	told      generator.Tick  // the last tick in which nothing was issued that was not sent with an Extend
+	worker  int
+	opening string          // the record's holder that the lane came from; empty: nothing to go on from
+	node    string          // the claim node's name
+	claim   coord.Claim     // nil: lost, or not claimed by this process yet
+	lane    *generator.Lane // nil: none yet
+	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
+	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
+	told    generator.Tick  // the last tick in which nothing was issued that was not sent with an Extend
 	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
 	since int64
 	// ended is the first tick in which no ID could be had, if what was issued from ended because
@@ -50,22 +48,14 @@ func (h holding) firstWithout(now generator.Tick) generator.Tick {
 	return min(h.lane.Ceiling()+1, max(now, h.lane.Highest()+1))
 }
 
-// stop closes the holding's lane and returns its last tick: the exact one, and the holding's mark
-// if there is no lane.
-func (h holding) stop() generator.Tick {
-	if h.lane == nil {
-		return h.mark
-	}
-	return h.lane.Close()
-}
-
-// end stops the holding and remembers how far it has issued: a coordinator that was wiped would not
-// know.
+// end closes the holding's lane, remembers how far it has issued, as a coordinator that was wiped would
+// not know, and returns that.
 func (h holding) end(issued *Issued) generator.Tick {
-	last := h.stop()
-	if h.worker >= 0 {
-		issued.Note(h.worker, h.floor, last)
+	if h.lane == nil {
+		return h.floor
 	}
+	last := h.lane.Close()
+	issued.Note(h.worker, h.floor, last)
 	return last
 }
 
@@ -93,7 +83,6 @@ type Holding struct {
 	Opening string
 	Floor   generator.Tick
 	Issued  generator.Tick
-	Mark    generator.Tick // the journal's
 	Granted generator.Tick // the coordinator's ceiling, as acknowledged
 	// Published is when the coordinator has granted last, by this process's known time, in
 	// nanoseconds since 1970; 0: never.
@@ -106,7 +95,7 @@ func (h holding) claimed() bool { return h.claim != nil && h.claim.Name() != "" 
 
 // shown returns the holding as it is shown.
 func (h holding) shown() Holding {
-	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claimed(), Opening: h.opening, Mark: h.mark, Granted: h.granted}
+	shown := Holding{Worker: h.worker, Claim: h.node, Claimed: h.claimed(), Opening: h.opening, Granted: h.granted}
 	if h.lane != nil {
 		shown.Floor, shown.Issued = h.lane.Floor(), h.issued()
 	}

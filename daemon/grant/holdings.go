@@ -2,46 +2,36 @@ package grant
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/coord"
 )
 
-// state is what the journal is written from. Its holdings are shared: whoever has a state has them
-// as they are now.
+// state is what is held. Its holdings are shared: whoever has a state has them as they are now.
 type state struct {
 	cluster  string
 	current  *holding
 	draining *holding // its worker is coord.AnyWorker if there is none
 }
 
-// both returns the holdings, in the order of the journal's entries.
+// both returns the holdings.
 func (s state) both() []*holding { return []*holding{s.draining, s.current} }
 
-// holdings are the worker IDs of the daemon, in memory and in the journal: at most one that is in
-// use, and one that is being left.
+// holdings are the worker IDs of the daemon: at most one that is in use, and one that is being left.
 //
-// One goroutine at a time changes which they are: that of the start, then that of Holder.Hold, then
-// that of Holder.Shut. Any goroutine may renew their marks, cut them, and revoke them all.
+// One goroutine at a time changes which they are: that of Holder.Hold, then that of Holder.Shut. Any
+// goroutine may cut them, and revoke them all.
 type holdings struct {
 	pace   *pace
-	writer *writer
-	coord  string // which coordinator, as the journal names it
-	text   string // of the layout
 	issuer Issuer
 	issued *Issued
 	log    hclog.Logger
-	wake   chan struct{} // has Holder.Mark renew the journal
-	asked  atomic.Int64  // the tick in which a request found the lane in use at its ceiling; the first for each ceiling
 
 	mu      sync.Mutex // guards what follows; never held over a call that waits
 	state   state
-	revoked bool  // final: the cluster is no more
-	moved   error // the journal is not ours any more: final
-
-	raised *coord.Raise // the last that was learned of; nil: the cluster has not been joined
+	revoked bool         // final: the cluster is no more
+	raised  *coord.Raise // the last that was learned of; nil: the cluster has not been joined
 }
 
 // snapshot is what is held at one moment.
@@ -59,7 +49,7 @@ func (hs *holdings) snapshot() snapshot {
 	return snapshot{s.cluster, *s.current, *s.draining, hs.revoked}
 }
 
-// change changes what is held, and the journal does not have to know first.
+// change changes what is held.
 func (hs *holdings) change(do func(*state)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -89,16 +79,6 @@ func (hs *holdings) revoke() {
 	hs.restrict(hs.state)
 	hs.mu.Unlock()
 	hs.issuer.Changed()
-}
-
-// endAll stops all that is held, as the journal is not ours any more.
-func (hs *holdings) endAll(moved error) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	hs.moved = moved
-	for _, h := range hs.state.both() {
-		h.stop()
-	}
 }
 
 // attach notes the cluster that was joined.
@@ -144,7 +124,7 @@ func (hs *holdings) cut(r coord.Raise) {
 	}
 }
 
-// raise lets the lanes issue up to what is both granted and journaled (invariants 3 and 5).
+// raise lets the lanes issue up to what is granted (invariant 3).
 func (hs *holdings) raise() {
 	rose := false
 	s := hs.snapshot()
@@ -152,7 +132,7 @@ func (hs *holdings) raise() {
 		if h.lane == nil {
 			continue
 		}
-		if ceiling := min(h.granted, h.mark); ceiling > h.lane.Ceiling() && h.lane.Raise(ceiling) {
+		if h.granted > h.lane.Ceiling() && h.lane.Raise(h.granted) {
 			rose = true
 		}
 	}

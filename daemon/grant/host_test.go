@@ -16,8 +16,6 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
-	"github.com/flakeward/flakeward/daemon/place"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -27,7 +25,7 @@ import (
 const (
 	step    = 20 * time.Millisecond
 	window  = 200 * time.Millisecond
-	wait    = 30 * time.Millisecond // FirstWait
+	wait    = 30 * time.Millisecond // RestartWait
 	perTick = 4
 	coordAt = "etcd://the-test's"
 )
@@ -89,7 +87,6 @@ type host struct {
 	*fixture
 	name  string
 	pid   int
-	dir   string
 	clock *clocktest.Manual // the fixture's, except for a host whose clock is wrong
 
 	at      string               // grant.Config.Coord; empty: coordAt
@@ -102,7 +99,7 @@ type host struct {
 }
 
 func (w *fixture) host(name string) *host {
-	return &host{fixture: w, name: name, pid: 1, dir: w.t.TempDir(), clock: w.clock}
+	return &host{fixture: w, name: name, pid: 1, clock: w.clock}
 }
 
 // fast is a host whose clock is ahead of all others.
@@ -121,9 +118,7 @@ type process struct {
 	coord   *faulty
 	cluster string // the one that was joined
 	started string // the incarnation
-	disk    *faultyDisk
-	dir     *journal.Dir
-	wants   int // the worker ID that is asked for, where the holder asks for none
+	wants   int    // the worker ID that is asked for, where the holder asks for none
 
 	changed func() // nil: nobody is told that requests have to look again
 
@@ -139,35 +134,26 @@ func (p *process) Changed() {
 	}
 }
 
-// Renew is Holder.Renew after a request that found the lane at its ceiling.
-func (p *process) Renew() error {
-	p.ExtendNow()
-	return p.Holder.Renew()
-}
-
 // boot starts a process; the coordinator is not attached yet.
 func (h *host) boot() *process {
 	h.t.Helper()
-	dir := must.Get(journal.OpenDir(h.dir, place.Host{Boot: "boot"}))(h.t)
-	p := &process{host: h, dir: dir, disk: &faultyDisk{File: dir.File}, wants: coord.AnyWorker}
-	timing := grant.Timing{Window: window, Publish: window / 4, Step: step}
+	p := &process{host: h, wants: coord.AnyWorker}
+	timing := grant.Timing{Window: window, Publish: window / 4}
 	if h.timing != nil {
 		timing = *h.timing
 	}
 	p.Holder = grant.New(grant.Config{
-		Layout:    h.layout,
-		Coord:     cmp.Or(h.at, coordAt),
-		Timing:    timing,
-		FirstWait: wait,
-		Clock:     h.clock,
-		Age:       h.age,
-		Random:    h.random,
-		Journal:   p.disk,
-		Machine:   h.machine,
-		Events:    h.events,
-		Log:       cmp.Or(h.log, hclog.NewNullLogger()),
+		Layout:      h.layout,
+		Coord:       cmp.Or(h.at, coordAt),
+		Timing:      timing,
+		RestartWait: wait,
+		Clock:       h.clock,
+		Age:         h.age,
+		Random:      h.random,
+		Machine:     h.machine,
+		Events:      h.events,
+		Log:         cmp.Or(h.log, hclog.NewNullLogger()),
 	}, p)
-	h.t.Cleanup(p.crash)
 	return p
 }
 
@@ -244,16 +230,9 @@ func (h *host) bootFor(worker int) *process {
 	return p
 }
 
-// crash ends the process as a kill does: nothing is written or given back, the session lives on,
-// the lock is free.
+// crash ends the process as a kill does: nothing is given back, and the session lives on.
 func (p *process) crash() {
-	if p.disk.dead {
-		return
-	}
-	p.disk.dead = true
-	if err := p.dir.Close(); err != nil {
-		p.t.Error(err)
-	}
+	p.coord.before = func(call string) error { panic("a dead process calls " + call) }
 }
 
 // issueAll takes every number that the lane may issue, at any tick, as if the clock went

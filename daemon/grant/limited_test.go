@@ -12,8 +12,7 @@ import (
 )
 
 // overGranted is a host that was granted more, while its clock was ahead for a moment, than all
-// marks are raised to after a backup from before that was put back. Its journal's mark is beyond
-// that, too.
+// marks are raised to after a backup from before that was put back.
 type overGranted struct {
 	*process
 	restore func()
@@ -48,7 +47,6 @@ func (h *host) ahead(all ...*process) {
 		h.clock.Step(window)
 		for _, p := range all {
 			must.Do(h.t, p.Publish(h.t.Context()))
-			must.Do(h.t, p.Renew())
 		}
 	}
 }
@@ -93,18 +91,17 @@ func TestScheduleGrantBeyondTheRaise(t *testing.T) {
 		"by a look, after it was told of the restore": func(o *overGranted) {
 			o.restored()
 			ctx, stop := context.WithCancel(o.t.Context())
-			ended := make(chan error, 2)
+			ended := make(chan error, 1)
 			go func() { ended <- o.Hold(ctx) }()
-			go func() { ended <- o.Mark(ctx) }()
 			o.restoreAndRaise()
 			o.until("what is granted is what all was raised to", func(context.Context) (bool, error) {
-				o.clock.BlockUntil(2)
+				o.clock.BlockUntil(1)
 				o.clock.Advance(step / 4)
 				return o.Holding().Granted <= o.to, nil
 			})
-			o.clock.BlockUntil(2)
+			o.clock.BlockUntil(1)
 			stop()
-			if err := errors.Join(<-ended, <-ended); err != nil {
+			if err := <-ended; err != nil {
 				o.t.Error(err)
 			}
 		},
@@ -160,36 +157,14 @@ func TestRaiseLimitsTheLaneThatIsLeft(t *testing.T) {
 			t.Fatalf("ended with %v, the lane before is closed: %v; the case is void", err, left.Closed())
 		}
 		o.coord.before = nil
-		if c, err := o.dir.Read(); err != nil || len(c.Entries) != 2 || left.Ceiling() <= o.to {
-			t.Fatalf("the journal says %+v, %v; the case is void", c, err)
+		if left.Ceiling() <= o.to {
+			t.Fatalf("the lane that is left goes to %d; the case is void", left.Ceiling())
 		}
 		o.restoreAndRaise()
 		must.Fail(t, o.Publish(t.Context()), coord.ErrLost)
 		if left.Ceiling() > o.to {
 			t.Errorf("the lane that is left issues up to %d, and all was raised to %d", left.Ceiling(), o.to)
 		}
-		must.Do(t, o.Renew())
 		o.limited("the one that is left")
 	})
-}
-
-// A raise that comes while the journal is written, or while an answer from before it is on its way,
-// binds too.
-func TestRaiseDuringAWrite(t *testing.T) {
-	w := newFixture(t)
-	o := w.overGranted()
-	o.restoreAndRaise()
-	o.clock.Step(aheadFor)
-	o.disk.during = func() {
-		if err := o.Publish(t.Context()); !errors.Is(err, coord.ErrLost) {
-			t.Errorf("the publish ended with %v", err)
-		}
-	}
-	o.clock.Advance(step)
-	must.Do(t, o.Renew()) // a mark that the grant of before allows
-	if got := o.inUse().Ceiling(); got > o.to {
-		t.Errorf("the lane issues up to %d, and all was raised to %d", got, o.to)
-	}
-	must.Do(t, o.Renew())
-	o.limited("after the next write")
 }

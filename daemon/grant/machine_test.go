@@ -23,25 +23,22 @@ func (h *host) inMachine() *atomic.Uint64 {
 	return now
 }
 
-// untouched counts what the process asks of the coordinator and writes to its journal from now on.
-func (p *process) untouched() func() (calls, writes int) {
-	calls, before := 0, p.disk.writes
+// untouched counts what the process asks of the coordinator from now on.
+func (p *process) untouched() func() (calls int) {
+	calls := 0
 	p.coord.before = func(string) error { calls++; return nil }
-	return func() (int, int) { return calls, p.disk.writes - before }
+	return func() int { return calls }
 }
 
 // steps are all that a holder does by itself.
 func (p *process) steps() map[string]func() error {
 	ctx := p.t.Context()
 	return map[string]func() error{
-		"Renew":            p.Renew,
 		"Publish":          func() error { return p.Publish(ctx) },
 		"Acquire":          func() error { return p.Acquire(ctx, false) },
 		"Acquire, afresh":  func() error { return p.Acquire(ctx, true) },
-		"Mark":             func() error { return p.Mark(ctx) },
 		"Hold":             func() error { return p.Hold(ctx) },
 		"Shut":             func() error { return p.Shut(ctx) },
-		"Renew, when due":  func() error { p.clock.Advance(step); return p.Renew() },
 		"Publish, when it": func() error { p.clock.Advance(window / 2); return p.Publish(ctx) },
 	}
 }
@@ -65,8 +62,7 @@ func TestACloneLeavesAPendingClaim(t *testing.T) {
 	})
 }
 
-// A process that runs on in a clone of its machine gives nothing, writes nothing and asks for
-// nothing, in whichever step it is. Its original, which is the same process in the machine as it
+// A process that runs on in a clone of its machine gives nothing and asks for nothing, in whichever step it is. Its original, which is the same process in the machine as it
 // was, goes on with its claim; and the clone's next start gets another worker ID.
 func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
@@ -86,8 +82,8 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 		if n := original.issueAll(); n != 0 {
 			t.Errorf("a clone issued %d numbers", n)
 		}
-		if calls, writes := touched(); calls != 0 || writes != 0 {
-			t.Errorf("a clone made %d calls and %d writes", calls, writes)
+		if calls := touched(); calls != 0 {
+			t.Errorf("a clone made %d calls", calls)
 		}
 		anew := w.host("H").start()
 		if anew.worker() == original.worker() || anew.issueAll() == 0 {
@@ -104,7 +100,7 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	})
 }
 
-func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
+func TestACloneThatLearnsOfARaiseAsksForNothing(t *testing.T) {
 	w := newFixture(t)
 	h := w.host("H")
 	now := h.inMachine()
@@ -116,8 +112,8 @@ func TestACloneThatLearnsOfARaiseWritesNothing(t *testing.T) {
 	if err := p.Hold(t.Context()); !errors.Is(err, grant.ErrCopied) {
 		t.Errorf("a clone holds on, and ends with %v", err)
 	}
-	if calls, writes := touched(); calls != 0 || writes != 0 {
-		t.Errorf("a clone made %d calls and %d writes", calls, writes)
+	if calls := touched(); calls != 0 {
+		t.Errorf("a clone made %d calls", calls)
 	}
 }
 
@@ -153,9 +149,8 @@ func (w *fixture) members() (all []coord.Member) {
 // nothing follows it.
 func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 	for name, c := range map[string]struct {
-		at     func(p *process, clone func())
-		do     func(p *process) error
-		writes int // that were under way
+		at func(p *process, clone func())
+		do func(p *process) error
 	}{
 		"a claim": {at: func(p *process, clone func()) {
 			p.coord.before = func(call string) error {
@@ -173,8 +168,6 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 				return nil
 			}
 		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }},
-		"the write of a claim's opening": {at: func(p *process, clone func()) { p.disk.during = clone },
-			do: func(p *process) error { return p.Acquire(p.t.Context(), true) }, writes: 1},
 		"the first grant of another worker ID": {at: func(p *process, clone func()) {
 			p.coord.before = func(call string) error {
 				switch call {
@@ -185,12 +178,10 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 				}
 				return nil
 			}
-		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }, writes: 1},
+		}, do: func(p *process) error { return p.Acquire(p.t.Context(), true) }},
 		"an extend": {at: func(p *process, clone func()) {
 			p.coord.before = func(string) error { clone(); return nil }
 		}, do: func(p *process) error { p.clock.Advance(window / 2); return p.Publish(p.t.Context()) }},
-		"a renewal": {at: func(p *process, clone func()) { p.disk.during = clone },
-			do: func(p *process) error { p.clock.Advance(step); return p.Renew() }, writes: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
@@ -198,7 +189,6 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 			now := h.inMachine()
 			p := h.start()
 			p.issueAll()
-			before := p.disk.writes
 			c.at(p, func() { now.Store(8) })
 			if err := c.do(p); err != nil && !errors.Is(err, grant.ErrCopied) {
 				t.Errorf("the step: %v", err)
@@ -209,17 +199,14 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 			if n := p.issueAll(); n != 0 {
 				t.Errorf("the clone issued %d numbers", n)
 			}
-			if writes := p.disk.writes - before; writes != c.writes {
-				t.Errorf("%d writes, want %d", writes, c.writes)
-			}
 			touched := p.untouched()
 			for what, do := range p.steps() {
 				if err := do(); !errors.Is(err, grant.ErrCopied) {
 					t.Errorf("%s afterwards: %v, want ErrCopied", what, err)
 				}
 			}
-			if calls, writes := touched(); calls != 0 || writes != 0 {
-				t.Errorf("the clone made %d calls and %d writes afterwards", calls, writes)
+			if calls := touched(); calls != 0 {
+				t.Errorf("the clone made %d calls afterwards", calls)
 			}
 		})
 	}

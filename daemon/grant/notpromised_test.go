@@ -61,7 +61,6 @@ func TestNotPromisedAGrantBeyondTheRaiseWithoutTheCoordinator(t *testing.T) {
 	before.coord.before = func(string) error { return errCut }
 	w.raise(w.tick() + 1)
 	w.clock.Advance(window / 2)
-	must.Do(t, before.Renew())
 	w.wantRepeats(func() {
 		after := w.host("B").startFor(before.worker())
 		after.issueAll()
@@ -77,7 +76,6 @@ func TestNotPromisedIDsThatWereIssuedBeyondTheRaise(t *testing.T) {
 	restore := w.save()
 	before.clock.Step(aheadFor)
 	must.Do(t, before.Publish(t.Context()))
-	must.Do(t, before.Renew())
 	before.issueAll()
 	before.clock.Step(-aheadFor)
 	restore()

@@ -10,34 +10,30 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Timing is how far ahead marks are pushed, and how often.
+// Timing is how far ahead ceilings are pushed, and how often.
 type Timing struct {
 	Window  time.Duration // the grant in the coordinator, until the cluster says its own
 	Publish time.Duration // between two grants, while IDs are issued
-	Step    time.Duration // the journal's mark: how long a restart after a crash may have to wait
+	// RestartWait is how long a start may wait for its worker ID's mark: beyond it another one is better.
+	RestartWait time.Duration
 }
 
-// pace is a holder's time: its clock, in ticks, and how far ahead of it marks go.
+// pace is a holder's time: its clock, in ticks, and how far ahead of it ceilings go.
 type pace struct {
 	layout *generator.Layout
 	clock  clockguard.Clock
 	random func() float64
-	step   generator.Tick
 	limit  atomic.Int64 // see window
-	// firstWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
-	firstWait time.Duration
-	begun     int64           // wall, when the holder was made
-	born      clockguard.Mono // when the process began, or the first of those that it goes on for
+	// restartWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
+	restartWait time.Duration
+	begun       int64           // wall, when the holder was made
+	born        clockguard.Mono // when the process began, or the first of those that it goes on for
 }
 
 func newPace(c Config) *pace {
 	p := &pace{
 		layout: c.Layout, clock: c.Clock, random: c.Random,
-		// Two ticks at the least: with one, the mark would have to be renewed within the very tick
-		// that it ends with.
-		step: max(2, ticks(c.Layout, c.Timing.Step)),
-
-		firstWait: c.FirstWait, begun: c.Clock.Now().Wall, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
+		restartWait: c.RestartWait, begun: c.Clock.Now().Wall, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
 	}
 	p.learn(ticks(c.Layout, c.Timing.Window))
 	return p
@@ -54,9 +50,6 @@ func (p *pace) learn(window generator.Tick) {
 	}
 }
 
-// length is the window's.
-func (p *pace) length() time.Duration { return p.span(p.window()) }
-
 // span is how long so many ticks are, at the most what a time.Duration can say.
 func (p *pace) span(ticks generator.Tick) time.Duration {
 	return time.Duration(min(ticks, generator.Tick(math.MaxInt64/p.layout.TickLength()))) * p.layout.TickLength()
@@ -72,7 +65,7 @@ func (p *pace) now() clockguard.Reading { return p.clock.Now() }
 func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
 
 // latest is the highest floor that a fresh lane may wait for.
-func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.firstWait) }
+func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.restartWait) }
 
 // How far a grant reaches beyond the clock while the process is young. A crash costs a worker ID
 // until the clock has passed its grant, so a daemon that crashes again and again keeps few of them.

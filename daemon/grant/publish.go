@@ -29,12 +29,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	if told == c.pace.tick() {
 		told-- // more may be issued in it
 	}
-	c.held.change(func(now *state) {
-		if now.current.claim == h.claim {
-			now.current.published = h.mark // from now on the record may have it
-		}
-	})
-	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued, Mark: h.mark})
+	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued})
 	c.issued.Learn(c.coord.Known)
 	if err != nil {
 		return c.notGranted(h, err)
@@ -50,9 +45,6 @@ func (c *claimer) publish(ctx context.Context) error {
 	s = c.held.snapshot()
 	c.contact.published.Store(c.pace.now().Wall)
 	c.held.raise()
-	if err := c.held.renew(); err != nil {
-		return err
-	}
 	if s.current.claim == h.claim && !h.lane.Closed() {
 		c.issuer.Use(h.lane)
 	}
@@ -94,7 +86,7 @@ func (c *claimer) notGranted(h holding, err error) error {
 var errNoClaim = errors.New("no worker ID is claimed")
 
 // leave gives back the worker ID that was replaced, in the one order of every release: the lane is
-// closed, then it is gone from the journal, then the record is lowered.
+// closed, then the record is lowered.
 func (c *claimer) leave(ctx context.Context) error {
 	h := c.held.snapshot().draining
 	if h.lane == nil {
@@ -104,11 +96,6 @@ func (c *claimer) leave(ctx context.Context) error {
 		return err
 	}
 	last := h.end(c.issued)
-	if h.opening != "" {
-		if err := c.forget(h); err != nil {
-			return err
-		}
-	}
 	lost := h.claim == nil
 	if !lost {
 		err := h.claim.Release(ctx, c.lowered(h, last))
@@ -137,17 +124,6 @@ func (c *claimer) lowered(h holding, last generator.Tick) generator.Tick {
 	return max(h.claim.Floor(), c.issued.To(h.worker))
 }
 
-// forget takes the holding being left out of the journal.
-func (c *claimer) forget(h holding) error {
-	return c.held.recordAlone(func(now *state) {
-		if now.draining.lane == h.lane {
-			left := *now.draining
-			left.opening = ""
-			now.draining = &left
-		}
-	})
-}
-
 // shut ends the lanes and gives the worker ID back. A copy keeps its hands off all of it: ErrCopied.
 func (c *claimer) shut(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
@@ -162,7 +138,7 @@ func (c *claimer) shut(ctx context.Context) error {
 	if h.lane == nil {
 		return nil
 	}
-	last, released := h.stop(), errNoClaim
+	last, released := h.lane.Close(), errNoClaim
 	if h.claim != nil {
 		last = c.lowered(h, last)
 		released = h.claim.Release(ctx, last)

@@ -25,7 +25,7 @@ func TestAGrantReachesAsFarAsItsProcessIsOld(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := newFixture(t)
 			h := w.host("I")
-			h.timing, h.age = &grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second, Step: time.Second}, c.age
+			h.timing, h.age = &grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second}, c.age
 			p := h.start()
 			age := c.age
 			reaches := func(when string, want time.Duration) {
@@ -66,7 +66,7 @@ func TestAGrantReachesNoFurtherThanTheWindow(t *testing.T) {
 // when half of it is left, though nobody asks for an ID.
 func TestAYoungDaemonExtendsInTime(t *testing.T) {
 	w := newFixture(t)
-	l := w.loopingWith(grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second, Step: time.Second}, 0)
+	l := w.loopingWith(grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second}, 0)
 	for age := time.Duration(0); age < 30*time.Minute; age += 250 * time.Millisecond {
 		l.pass(250 * time.Millisecond)
 		if left := time.Duration(l.Holding().Granted-w.tick()) * time.Millisecond; left < min(max(time.Second, age/3), 290*time.Second) {

@@ -32,11 +32,10 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 		}
 		p.restored()
 		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 2)
-		go func() { ended <- p.Mark(ctx) }()
+		ended := make(chan error, 1)
 		go func() { ended <- p.Hold(ctx) }()
 		for w.tick() <= granted {
-			w.clock.BlockUntil(2)
+			w.clock.BlockUntil(1)
 			if out := p.take(); out == generator.Closed || out == generator.AboveCeiling {
 				t.Fatalf("lost %v: at tick %d of a grant up to %d a request met %v", lost, w.tick(), granted, out)
 			}
@@ -44,13 +43,13 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 			w.clock.Advance(step / 4)
 		}
 		for range 50 { // long after
-			w.clock.BlockUntil(2)
+			w.clock.BlockUntil(1)
 			if out := p.take(); out != generator.AboveCeiling {
 				t.Fatalf("lost %v: after the grant a request met %v", lost, out)
 			}
 			w.clock.Advance(time.Second)
 		}
-		w.clock.BlockUntil(2)
+		w.clock.BlockUntil(1)
 		var restored *coord.RestoredError
 		err := p.Condition()
 		if !errors.As(err, &restored) || !strings.Contains(err.Error(), time.Unix(0, since.Wall).UTC().Format("2006-01-02T15:04:")) ||
@@ -61,10 +60,8 @@ func TestRestoredUnderALiveDaemon(t *testing.T) {
 			t.Error("another worker ID is said to be had")
 		}
 		stop()
-		for range 2 {
-			if err := <-ended; err != nil {
-				t.Errorf("lost %v: a loop ended with %v", lost, err)
-			}
+		if err := <-ended; err != nil {
+			t.Errorf("lost %v: Hold ended with %v", lost, err)
 		}
 		if p.Holding().Granted != granted {
 			t.Errorf("the grant went from %d to %d", granted, p.Holding().Granted)

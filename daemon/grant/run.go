@@ -10,7 +10,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -49,11 +48,7 @@ func (d *demand) reLease(lane *generator.Lane, why string) {
 func (k *Holder) ReLease(lane *generator.Lane) { k.demand.reLease(lane, string(condition.ClockBehind)) }
 
 // ExtendNow implements issue.Owner.
-func (k *Holder) ExtendNow() {
-	k.held.ask()
-	notify(k.held.wake)
-	notify(k.demand.wake)
-}
+func (k *Holder) ExtendNow() { notify(k.demand.wake) }
 
 // SessionExpired has Hold find out within a Publish whether the claim is lost, as if something had been
 // issued: the others tell by the claim that this daemon lives.
@@ -61,28 +56,6 @@ func (k *Holder) SessionExpired() { k.demand.expired.Store(true) }
 
 // CanAcquire implements issue.Owner.
 func (k *Holder) CanAcquire() bool { return k.contact.canAcquire() }
-
-// Mark renews the journal in time until ctx ends. While nobody asks for IDs it waits for a request.
-// It returns an error only if the journal must not be written any more: journal.ErrMoved or
-// ErrCopied.
-func (k *Holder) Mark(ctx context.Context) error {
-	// A quarter of a step: one late wake-up still comes before the half that is left is used up.
-	every := k.Layout.TickLength() * time.Duration(k.pace.step) / 4
-	for ctx.Err() == nil {
-		err := k.held.renew()
-		wake, pause := k.held.wake, min(every, lastRetry)
-		switch {
-		case errors.Is(err, journal.ErrMoved), errors.Is(err, ErrCopied):
-			return err
-		case err != nil:
-			wake = nil // requests would signal at once
-		case k.Unasked():
-			pause = k.pace.length()
-		}
-		k.pace.pause(ctx, pause, wake)
-	}
-	return nil
-}
 
 // Hold holds a worker ID until ctx ends: it claims, extends, claims another where one was lost, and
 // changes a worker ID that a request asked to have changed. Attach has been called before. It
@@ -133,7 +106,7 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 			return err
 		}
 	}
-	if k.claimer.unjournaled == nil && cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
+	if cur.claim != nil && !cur.lane.Closed() && (unwanted == nil || unwanted != cur.lane) {
 		err := k.pace.within(ctx, callTimeout, k.claimer.publish)
 		if !errors.Is(err, coord.ErrLost) {
 			return err
@@ -157,7 +130,7 @@ func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
 		return err
 	}
 	h := k.held.snapshot().current
-	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.pace.now().Wall); wait > k.pace.firstWait {
+	if wait := time.Duration(k.Layout.UnixNanos(h.lane.Floor()+1) - k.pace.now().Wall); wait > k.pace.restartWait {
 		k.Events.Happened(condition.FloorAhead)
 		k.Log.Warn("the worker ID may have been issued from up to a time that the clock has not reached; no ID until then",
 			"code", condition.FloorAhead, "worker", h.worker, "until", k.Layout.StartOf(h.lane.Floor()+1), "do", condition.FloorAhead.Do())

@@ -14,7 +14,6 @@ import (
 // crashes.
 func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 	for name, lose := range map[string]func(*process){
-		"crash before the journal":         func(p *process) { p.disk.full = true },
 		"lost reply to the second opening": func(p *process) { p.coord.loseClaim = true },
 		"crash before the grant":           func(p *process) { p.fail("extend") },
 	} {
@@ -48,7 +47,6 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 
 				again := hostJ.start()
 				w.clock.Advance(time.Millisecond)
-				must.Do(t, again.Renew())
 				again.issues()
 			})
 		})
@@ -89,7 +87,7 @@ func TestScheduleACrashInAReLease(t *testing.T) {
 	}
 }
 
-// W1, W2, W1: what the journal says of a worker ID is the newest opening's.
+// W1, W2, W1: a worker ID that comes back is another opening's.
 func TestScheduleW1W2W1(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("J")
@@ -109,13 +107,8 @@ func TestScheduleW1W2W1(t *testing.T) {
 		if p.worker() != first.Worker || len(seen) < 2 {
 			t.Fatalf("the worker IDs held were %v, wanted to come back to %d", seen, first.Worker)
 		}
-		contents := must.Get(p.dir.Read())(t)
-		newest := p.Holding()
-		if newest.Opening == first.Opening {
+		if p.Holding().Opening == first.Opening {
 			t.Fatal("the second opening has the first one's ID")
-		}
-		if len(contents.Entries) != 1 || contents.Entries[0].Opening != newest.Opening || contents.Entries[0].Mark != newest.Mark {
-			t.Errorf("the journal is %+v, want the newest opening only, %+v", contents.Entries, newest)
 		}
 		p.crash()
 		h.start().issueAll()
@@ -143,7 +136,6 @@ func TestScheduleACrashLoop(t *testing.T) {
 		t.Errorf("the crashes went on to worker ID %d, and it was %d", last.worker(), worker)
 	}
 	w.clock.Advance(wait)
-	must.Do(t, last.Renew())
 	last.issues()
 }
 

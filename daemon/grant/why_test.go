@@ -20,7 +20,7 @@ const holds = "holds a worker ID: "
 func lineAfter(t *testing.T, p *process, log *logtest.Buffer, n int) string {
 	t.Helper()
 	for strings.Count(log.String(), holds) < n {
-		p.clock.BlockUntil(2)
+		p.clock.BlockUntil(1)
 		p.clock.Advance(step / 4)
 	}
 	text := log.String()
@@ -32,12 +32,11 @@ func lineAfter(t *testing.T, p *process, log *logtest.Buffer, n int) string {
 func run(t *testing.T, p *process) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 2)
-	go func() { ended <- p.Mark(ctx) }()
+	ended := make(chan error, 1)
 	go func() { ended <- p.Hold(ctx) }()
 	t.Cleanup(func() {
 		stop()
-		must.Do(t, <-ended, <-ended)
+		must.Do(t, <-ended)
 	})
 }
 
@@ -60,7 +59,7 @@ func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
 			if line := lineAfter(t, p, log, 1); strings.Contains(line, "why=") || strings.Contains(line, "was=") {
 				t.Errorf("the first worker ID is logged as %q", line)
 			}
-			w.clock.BlockUntil(2)
+			w.clock.BlockUntil(1)
 			change(w, p)
 			if line := lineAfter(t, p, log, 2); !strings.Contains(line, " why="+why) {
 				t.Errorf("a worker ID is logged as %q, want why=%s", line, why)
@@ -83,7 +82,7 @@ func TestAClaimThatIsMadeAgainIsSaid(t *testing.T) {
 			was := p.Holding()
 			p.revoke()
 			w.clock.Advance(window / 4)
-			must.Do(t, p.Publish(t.Context()), p.Renew())
+			must.Do(t, p.Publish(t.Context()))
 			now := p.Holding()
 			if now.Claim == was.Claim || !now.Claimed || now.Worker != before.Worker || now.Opening != before.Opening || now.Granted <= was.Granted || p.inUse() != lane {
 				t.Errorf("goes on with %+v, had %+v; in the same lane: %v", now, was, p.inUse() == lane)

@@ -64,7 +64,7 @@ func (i *Issuer) decide(s sample) (clockguard.Decision, generator.Tick) {
 	}
 	limits := i.limits.Guard
 	if s.highest == lane.Floor() {
-		limits.MaxSleep = max(limits.MaxSleep, i.limits.FirstWait)
+		limits.MaxSleep = max(limits.MaxSleep, i.limits.RestartWait)
 	}
 	asked := clockguard.Situation{
 		Lag: i.until(next, s.now), RoomIn: -1,

@@ -35,7 +35,7 @@ func newFixture(t rapid.TB, layout string, limits issue.Limits) *fixture {
 	l := must.Get(generator.ParseLayout(layout))(t)
 	g := &fixture{layout: l, clock: clocktest.NewManual(l.Epoch().Add(1000 * time.Hour)), owner: &owner{reachable: true}, free: map[int]generator.Tick{}}
 	guard := must.Get(clockguard.NewLimits(max(maxSleep, l.TickLength()), max(2048*time.Millisecond, 2*l.TickLength()), l.TickLength()))(t)
-	limits.Guard, limits.FirstWait, limits.MaxBlock = guard, 1100*time.Millisecond, 2*time.Second
+	limits.Guard, limits.RestartWait, limits.MaxBlock = guard, 1100*time.Millisecond, 2*time.Second
 	g.Issuer = issue.New(l, g.clock, limits, g.owner)
 	g.OnChange(func() { g.changes++ })
 	for worker := range 6 {

@@ -30,10 +30,9 @@ type Owner interface {
 // Limits bound what a request may have to wait for.
 type Limits struct {
 	Guard clockguard.Limits
-	// FirstWait is how long a lane that has not issued yet may wait for the clock to pass its floor
-	// before another worker ID is asked for. After a crash the floor is the journal's mark, at most
-	// a journal step ahead.
-	FirstWait time.Duration
+	// RestartWait is how long a lane that has not issued yet may wait for the clock to pass its floor
+	// before another worker ID is asked for.
+	RestartWait time.Duration
 	// MaxBlock is how long a request waits before it is refused.
 	MaxBlock time.Duration
 	// Burst is how far back a request may draw on unused numbers, if the clock's tick has not

@@ -54,7 +54,7 @@ func newBench(t testing.TB) *bench {
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), owner: &owner{reachable: true}}
 	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond))(t)
-	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, FirstWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.owner)
+	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, RestartWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.owner)
 	b.use(t, b.tick()-1000)
 	return b
 }
@@ -204,7 +204,7 @@ func TestFreshLaneWaitsForItsFloor(t *testing.T) {
 func TestIssuedLaneDoesNotWaitLikeAFreshOne(t *testing.T) {
 	b := newBench(t)
 	b.take(t, 1)
-	b.clock.Step(-1050 * time.Millisecond) // below the floor, within FirstWait
+	b.clock.Step(-1050 * time.Millisecond) // below the floor, within RestartWait
 	if _, wait := b.take(t, 1); len(b.owner.released) != 1 {
 		t.Errorf("waits %+v, want another worker ID", wait)
 	}

@@ -6,7 +6,7 @@ type WaitFor uint8
 // What requests wait for.
 const (
 	WaitLane      WaitFor = iota // a worker ID
-	WaitCeiling                  // a longer grant, or the journal's next mark
+	WaitCeiling                  // a longer grant
 	WaitExhausted                // numbers: the tick has none left
 	WaitClock                    // the clock, to come to the last ID
 	WaitFloor                    // the clock, to come to the floor

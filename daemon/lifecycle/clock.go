@@ -49,10 +49,10 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 // watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy
 // of the machine has to be found at once, before its session says anything to the coordinator.
 func (l *Lifecycle) watchEvery() time.Duration {
-	if l.Machine.Now != nil || !l.Holder.Unasked() {
+	if l.Machine.Now != nil || !l.Holder.Idle() {
 		return WatchEvery
 	}
-	return WatchUnasked
+	return WatchIdle
 }
 
 // wake returns the channel by which Watch wakes Settle and verify.
@@ -168,11 +168,11 @@ func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ cloc
 		if m.Claim == own || boot != "" && m.Boot == boot || m.Opening == "" {
 			continue // it is this daemon, goes by the same clock, or holds nothing yet
 		}
-		// A grant is at most a window ahead of its member's time, and its mark is below it. Either may
-		// be a floor that the member waits for; then both are.
+		// A grant is at most a window ahead of its member's time. Until the member has issued, its
+		// ceiling may be a floor that it waits for.
 		var come int64
-		if m.Mark > 0 && m.Ceiling > m.Mark {
-			come = l.Layout.UnixNanos(m.Ceiling - window)
+		if m.Issued > 0 {
+			come = l.Layout.UnixNanos(max(m.Issued, m.Ceiling-window))
 		}
 		e.Members = append(e.Members, come)
 	}

@@ -15,7 +15,7 @@ import (
 func (h *hands) others(l *lifecycle.Lifecycle, ahead ...time.Duration) (members []coord.Member) {
 	for i, d := range ahead {
 		at := l.Layout.TickAt(h.Now().Wall - int64(h.ahead) + int64(d))
-		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Mark: at + 1, Ceiling: at + l.Holder.Window()})
+		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Issued: at, Ceiling: at + l.Holder.Window()})
 	}
 	return members
 }
@@ -317,9 +317,8 @@ func TestAStepDuringAStartIsNotConfirmedWithIt(t *testing.T) {
 func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 	for _, tt := range []struct {
 		floor, step time.Duration
-		marked      bool // the members' journals have marks above it
 	}{
-		{10 * time.Second, 65 * time.Second, true}, {2 * time.Minute, 2 * time.Minute, true}, {time.Hour, time.Hour, true}, {time.Hour, 59 * time.Minute, true}, {time.Hour, time.Hour, false},
+		{10 * time.Second, 65 * time.Second}, {2 * time.Minute, 2 * time.Minute}, {time.Hour, time.Hour}, {time.Hour, 59 * time.Minute},
 	} {
 		clock := &hands{}
 		l, o := joined(t, clock)
@@ -327,11 +326,7 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 		at := l.Layout.TickAt(now + int64(tt.floor))
 		o.members = func() (all []coord.Member) {
 			for i := range 3 {
-				m := coord.Member{Worker: i, Claim: "other", Opening: "other", Issued: at, Ceiling: max(at, l.Layout.TickAt(now)+window)}
-				if tt.marked {
-					m.Mark = at
-				}
-				all = append(all, m)
+				all = append(all, coord.Member{Worker: i, Claim: "other", Opening: "other", Ceiling: max(at, l.Layout.TickAt(now)+window)})
 			}
 			return all
 		}

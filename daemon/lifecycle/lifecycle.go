@@ -30,11 +30,11 @@ const (
 	leaveTimeout = 5 * time.Second
 )
 
-// WatchEvery is how often the clock is looked at beside the requests, and WatchUnasked how often
-// while nobody asks for IDs and no copy of the machine can be found: each look wakes three threads.
+// WatchEvery is how often the clock is looked at beside the requests, and WatchIdle how often while
+// nothing is issued and no copy of the machine can be found: each look wakes three threads.
 const (
-	WatchEvery   = 100 * time.Millisecond
-	WatchUnasked = time.Second
+	WatchEvery = 100 * time.Millisecond
+	WatchIdle  = time.Second
 )
 
 // Lifecycle is one daemon's.
@@ -67,11 +67,10 @@ type Lifecycle struct {
 	saidHeld    atomic.Bool   // a line has said that the clock is held, and none that it is back
 }
 
-// FirstWait is how long a fresh lane may have to wait for its floor before a claim elsewhere is
-// better: as long as after a crash.
-func FirstWait(layout *generator.Layout, step, maxSleep time.Duration) time.Duration {
-	tick := layout.TickLength()
-	return max(step, 2*tick) + tick + maxSleep
+// RestartWait is how long a fresh lane may have to wait for its floor before another worker ID is
+// better, in a layout: what is wanted, and two ticks at the least.
+func RestartWait(layout *generator.Layout, wanted time.Duration) time.Duration {
+	return max(wanted, 2*layout.TickLength())
 }
 
 // Limits are the clock guard's for lanes of a layout.

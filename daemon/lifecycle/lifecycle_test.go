@@ -13,7 +13,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -46,9 +45,8 @@ func (h *hands) Sleep(ctx context.Context, d time.Duration) error {
 
 type nowhere struct{}
 
-func (nowhere) Write(journal.Contents) error { return nil }
-func (nowhere) Use(*generator.Lane)          {}
-func (nowhere) Changed()                     {}
+func (nowhere) Use(*generator.Lane) {}
+func (nowhere) Changed()            {}
 
 // office is a coordinator that answers to Join as it is told, one answer after the other, and then
 // yes.
@@ -94,7 +92,7 @@ func newLifecycle(t *testing.T, clock *hands, open func(context.Context) (coord.
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	log := hclog.NewNullLogger()
 	holder := grant.New(grant.Config{
-		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second, Step: time.Second}, Clock: clock, Journal: nowhere{}, Log: log,
+		Layout: layout, Coord: "there", Timing: grant.Timing{Window: time.Minute, Publish: time.Second}, Clock: clock, Log: log,
 	}, nowhere{})
 	cluster := new(string)
 	return &lifecycle.Lifecycle{Holder: holder, Layout: layout, Clock: known(clock), Belief: clockguard.DefaultBelief(), Coord: "there", Open: open, Joined: func(c coord.Cluster) { *cluster = c.UUID }, Log: log}, cluster
@@ -162,17 +160,17 @@ func TestJoinUntilTheEnd(t *testing.T) {
 	}
 }
 
-func TestFirstWaitAndLimits(t *testing.T) {
+func TestRestartWaitAndLimits(t *testing.T) {
 	for _, c := range []struct {
-		layout string
-		step   time.Duration
-		want   time.Duration
+		layout       string
+		wanted, want time.Duration
 	}{
-		{"flakeward", time.Second, 1006 * time.Millisecond},
-		{"uidgenerator;epoch=2026-01-01", time.Second, 3*time.Second + 5*time.Millisecond},
+		{"flakeward", time.Second, time.Second},
+		{"flakeward", 0, 2 * time.Millisecond},
+		{"uidgenerator;epoch=2026-01-01", time.Second, 2 * time.Second},
 	} {
 		layout := must.Get(generator.ParseLayout(c.layout))(t)
-		if got := lifecycle.FirstWait(layout, c.step, 5*time.Millisecond); got != c.want {
+		if got := lifecycle.RestartWait(layout, c.wanted); got != c.want {
 			t.Errorf("%s: a fresh lane waits for %v, want %v", c.layout, got, c.want)
 		}
 		if _, err := lifecycle.Limits(layout, 0, 5*time.Millisecond); err != nil {

@@ -12,7 +12,8 @@ import (
 const (
 	// leastHalf is how long issuing must still be possible for half of that to be worth a line.
 	leastHalf = 5 * time.Second
-	// briefly is how long issuing may stop without a failure, as for a slow disk, before that is said.
+	// briefly is how long issuing may stop without a failure, as for a slow coordinator, before that is
+	// said.
 	briefly = time.Second
 )
 
@@ -52,9 +53,6 @@ func (s *supply) look() {
 	case c == nil:
 		s.over(now)
 	case !s.served:
-		if failed && c.Code == condition.JournalFailing {
-			s.once(c.Code, func() { s.lifecycle.Log.Error("no ID can be issued yet", "code", c.Code, "error", c.Err) })
-		}
 	case c.Stopped:
 		if failed || time.Duration(now.Wall-c.Since.UnixNano()) >= briefly {
 			s.stop(now, c)

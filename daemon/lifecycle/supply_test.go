@@ -18,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/logging"
@@ -57,18 +56,12 @@ func (c claim) Floor() generator.Tick                         { return 0 }
 func (c claim) Extend(context.Context, coord.Progress) error  { return c.away }
 func (c claim) Release(context.Context, generator.Tick) error { return c.away }
 
-// disk fails while it is told to.
-type disk struct{ err error }
-
-func (d *disk) Write(journal.Contents) error { return d.err }
-
 // outage is a daemon with one lane, on a clock that tests move, which is asked for an ID in each
 // tenth of a second.
 type outage struct {
 	*testing.T
 	*hands
 	*clerk
-	disk      disk
 	holder    *grant.Holder
 	lifecycle *lifecycle.Lifecycle
 	issuer    *issue.Issuer
@@ -94,8 +87,8 @@ func newOutage(t *testing.T, window time.Duration) *outage {
 		Guard: clockguard.Limits{MaxSleep: 5 * time.Millisecond, Span: 2 * time.Second}, MaxBlock: time.Millisecond,
 	}, o)
 	o.holder = grant.New(grant.Config{
-		Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: window, Publish: window / 2, Step: time.Second},
-		Age: time.Hour, Clock: l.Clock, Journal: &o.disk, Log: hclog.NewNullLogger(),
+		Layout: l.Layout, Coord: "there", Timing: grant.Timing{Window: window, Publish: window / 2},
+		Age: time.Hour, Clock: l.Clock, Log: hclog.NewNullLogger(),
 	}, o.issuer)
 	l.Holder, o.lifecycle, o.began = o.holder, l, time.Unix(0, o.Now().Wall)
 	o.holder.Attach(o.clerk, coord.Cluster{UUID: "the cluster"})
@@ -113,7 +106,6 @@ func (o *outage) run(until time.Duration, due map[time.Duration]func()) string {
 		if do := due[o.mono]; do != nil {
 			do()
 		}
-		_ = o.holder.Renew()
 		o.note()
 		o.ask()
 		if o.mono >= until {
@@ -209,22 +201,6 @@ func TestAnOutageThatEndsInTimeIsToldAsOver(t *testing.T) {
 	})
 	want := `  13.0s [WARN]  IDs run out unless this is fixed: code=coordinator-gone ends=2026-03-01T00:00:20.001Z in=7.001s error="worker ID 7 was not granted more: no answer" do="do what the reason says: bring the coordinator back, or correct --coord"
   15.0s [INFO]  recovered: IDs do not run out any more: code=recovered after=2s
-`
-	o.told(said, want)
-}
-
-// A disk that is full stops issuing at the last mark that is on it.
-func TestAFullDiskIsToldAsItHappens(t *testing.T) {
-	o := newOutage(t, 20*time.Second)
-	said := o.run(8*time.Second, map[time.Duration]func(){
-		3 * time.Second: func() { o.disk.err = errors.New("no space left on device") },
-		6 * time.Second: func() { o.disk.err = nil },
-	})
-	want := `   3.0s [WARN]  IDs run out unless this is fixed: code=journal-failing ends=2026-03-01T00:00:03.501Z in=501ms error="no space left on device" do="free or repair the disk"
-   3.6s NEXT: since 2026-03-01T00:00:03.501Z no ID can be had, the last is of 2026-03-01T00:00:03.500Z: no space left on device; code=journal-ended: free or repair the disk: issuing goes on by itself; gave up after 1ms; try again later
-   3.6s [ERROR] issuing has stopped: code=journal-ended cause=journal-failing since=2026-03-01T00:00:03.501Z last=2026-03-01T00:00:03.500Z error="no space left on device" do="free or repair the disk: issuing goes on by itself"
-   6.0s NEXT: 
-   6.0s [INFO]  issuing goes on: code=issuing after=2.499s
 `
 	o.told(said, want)
 }

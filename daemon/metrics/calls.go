@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -151,4 +152,12 @@ func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
 func (t *timedClaim) Release(ctx context.Context, last generator.Tick) (err error) {
 	t.metrics.call("release", func() error { err = t.Claim.Release(ctx, last); return err })
 	return err
+}
+
+// finer is by how much a native bucket is wider than the one below.
+const finer = 1.2
+
+// since is how long ago a reading was made, in seconds.
+func since(clock clockguard.Clock, begun clockguard.Mono) float64 {
+	return clock.Now().Mono.Sub(begun).Seconds()
 }

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
@@ -102,21 +100,6 @@ func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
 	elsewhere := w.metrics.Coordinator(struct{ coord.Coordinator }{}).(can)
 	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil {
 		t.Errorf("a coordinator that cannot tell is told as %v", err)
-	}
-}
-
-type disk struct{ err error }
-
-func (d disk) Write(journal.Contents) error { return d.err }
-
-func TestFlushesAreTimedAndFailuresCounted(t *testing.T) {
-	w := newFixture(t)
-	for _, j := range []grant.Journal{disk{}, disk{}, disk{errors.New("full")}} {
-		_ = w.metrics.Journal(j).Write(journal.Contents{})
-	}
-	got := w.scrape(t)
-	if n, failed := got["flakeward_journal_flush_duration_seconds_count"], got["flakeward_journal_flush_failures_total"]; n != "3" || failed != "1" {
-		t.Errorf("%q writes, %q failures", n, failed)
 	}
 }
 

@@ -24,8 +24,6 @@ func Rows() (rows []string) {
 		row(f.name, kind, f.labels, f.help)
 	}
 	row(durationName, "histogram", []string{"dialect"}, durationHelp)
-	row(flushName, "histogram", nil, flushHelp)
-	row(failedName, "counter", nil, failedHelp)
 	row(callName, "histogram", []string{"call"}, callHelp)
 	row(callsName, "counter", []string{"call", "outcome"}, callsHelp)
 	return rows

@@ -61,7 +61,6 @@ var families = []family{
 			}
 		}},
 	value("worker_id", gauge, "Worker ID that is issued from; -1: none.", func(s *scrape) float64 { return float64(s.Holding.Worker) }),
-	tick("journal_mark_timestamp_seconds", "Time of the mark on disk: IDs are issued up to it.", func(s *scrape) generator.Tick { return s.Holding.Mark }),
 	tick("ceiling_timestamp_seconds", "Time up to which ticks were granted.", func(s *scrape) generator.Tick { return s.Holding.Granted }),
 	{"published_timestamp_seconds", gauge, nil, "Time of the coordinator's last grant.",
 		func(s *scrape, put put) {
@@ -73,7 +72,6 @@ var families = []family{
 	value("worker_ids", gauge, "Worker IDs that the layout has.", func(s *scrape) float64 { return float64(s.Cluster.Workers) }),
 	value("layout_end_timestamp_seconds", gauge, "End of the layout's time.", func(s *scrape) float64 { return float64(s.Layout.End().Unix()) }),
 	value("window_seconds", gauge, "How far ahead of the clock a grant reaches at most: the cluster's window.", func(s *scrape) float64 { return s.Timing.Window.Seconds() }),
-	value("journal_step_seconds", gauge, "How far ahead of the clock the mark reaches (--journal-step).", func(s *scrape) float64 { return s.Timing.JournalStep.Seconds() }),
 	value("max_block_seconds", gauge, "How long a request waits at most (--max-block).", func(s *scrape) float64 { return s.Timing.MaxBlock.Seconds() }),
 
 	value("clock_timestamp_seconds", gauge, "Trusted time: the host's clock, unless that is ahead and held.", func(s *scrape) float64 { return unix(s.Now.Wall) }),

@@ -61,7 +61,6 @@ type Limits struct {
 
 // Timing is what alerts compare with.
 type Timing struct {
-	Window      time.Duration // the cluster's
-	JournalStep time.Duration // --journal-step
-	MaxBlock    time.Duration // --max-block
+	Window   time.Duration // the cluster's
+	MaxBlock time.Duration // --max-block
 }

@@ -1,6 +1,5 @@
 // Package metrics shows a daemon to Prometheus. What it shows is read when it is scraped, from
-// counters that are there anyway: issuing knows nothing of it. Calls of the coordinator and flushes
-// of the journal are timed here.
+// counters that are there anyway: issuing knows nothing of it. Calls of the coordinator are timed here.
 package metrics
 
 import (
@@ -27,18 +26,17 @@ type Sources struct {
 	Figures func() Figures // must not block
 	Counts  *tally.Table
 	Events  *condition.Counts
-	Clock   clockguard.Clock // times calls and flushes
+	Clock   clockguard.Clock // times calls
 	// User tells whose a request is; nil: all are of one user.
 	User func(*http.Request) queue.User
 }
 
 // Metrics answers scrapes. Its methods may be called from any goroutine.
 type Metrics struct {
-	answer  http.Handler
-	user    func(*http.Request) queue.User
-	clock   clockguard.Clock
-	journal journalMetrics
-	calls   callMetrics
+	answer http.Handler
+	user   func(*http.Request) queue.User
+	clock  clockguard.Clock
+	calls  callMetrics
 
 	mu   sync.Mutex
 	open map[queue.User]int // scrapes that are answered
@@ -56,9 +54,9 @@ var settings = regexp.MustCompile(`^/(gc/gogc|gc/gomemlimit|sched/gomaxprocs):`)
 
 // New makes metrics with a registry of their own.
 func New(from Sources) *Metrics {
-	m := &Metrics{user: from.User, clock: from.Clock, journal: newJournalMetrics(), calls: newCallMetrics(), open: make(map[queue.User]int)}
+	m := &Metrics{user: from.User, clock: from.Clock, calls: newCallMetrics(), open: make(map[queue.User]int)}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(newCollector(from), m.journal.flushes, m.journal.failed, m.calls.durations, m.calls.outcomes,
+	registry.MustRegister(newCollector(from), m.calls.durations, m.calls.outcomes,
 		collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(memory),
 			collectors.WithoutGoCollectorRuntimeMetrics(settings)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

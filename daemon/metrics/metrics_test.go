@@ -111,8 +111,8 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 	}
 	for _, c := range []condition.Code{
 		condition.Starting, condition.CoordinatorGone, condition.Restored, condition.OtherCluster, condition.NoCluster, condition.ClusterExported, condition.ClaimLost, condition.MarksRaised,
-		condition.LoginRefused, condition.AccessDenied, condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.JournalFailing, condition.GrantEnded,
-		condition.JournalEnded, condition.FloorAhead,
+		condition.LoginRefused, condition.AccessDenied, condition.WorkersTaken, condition.WorkersAhead, condition.NoWorker, condition.GrantEnded,
+		condition.FloorAhead,
 	} {
 		ways[c] = struct {
 			do     func(*fixture, condition.Code)
@@ -147,10 +147,10 @@ func TestEachCodeOfTheTableChangesAMetric(t *testing.T) {
 // TestARefusalIsCountedByWhatStoppedIssuing: as its text says.
 func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
 	w := newFixture(t)
-	refusal(&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.JournalEnded, Stopped: true, Err: errors.New("x")}})(w, "")
+	refusal(&issue.UnavailableError{Reason: issue.ErrCeiling, Condition: &condition.Condition{Code: condition.GrantEnded, Stopped: true, Err: errors.New("x")}})(w, "")
 	refusal(errors.New("of no kind"))(w, "")
 	got := w.scrape(t)
-	for _, code := range []string{"journal-ended", "unavailable"} {
+	for _, code := range []string{"grant-ended", "unavailable"} {
 		if n := got[`flakeward_requests_total{code="`+code+`",command="NEXT",dialect="resp"}`]; n != "1" {
 			t.Errorf("%s: %q requests", code, n)
 		}

@@ -58,9 +58,9 @@ func (w *fixture) fill(t testing.TB) {
 	t.Helper()
 	now := time.Now().UnixNano()
 	w.figures.Now = clockguard.Reading{Wall: now}
-	w.figures.Cluster = metrics.Cluster{ID: "01234567-89ab-7def-8123-456789abcdef", UniqueWithin: "state-directory", Datacenter: 31, Workers: 1024}
+	w.figures.Cluster = metrics.Cluster{ID: "01234567-89ab-7def-8123-456789abcdef", UniqueWithin: "cluster", Datacenter: 31, Workers: 1024}
 	tick := w.figures.Layout.TickAt(now)
-	w.figures.Serves, w.figures.Holding = true, grant.Holding{Worker: 1023, Issued: tick, Mark: tick, Granted: tick, Published: now, Claims: 1}
+	w.figures.Serves, w.figures.Holding = true, grant.Holding{Worker: 1023, Issued: tick, Granted: tick, Published: now, Claims: 1}
 	for _, name := range form.Names() {
 		w.counts.IDs(name).Add(1e15)
 	}

@@ -97,7 +97,7 @@
     const of = sections.Worker, away = name => of[name] > 0 ? (of[name] - of.now) * layout.tick : null;
     return {
       state: of.state, worker: of.worker_id, claim: String(of.claim),
-      floor: away('floor'), issued: away('issued'), mark: away('journal_mark'), ceiling: away('ceiling'), now: layout.begins + of.now * layout.tick,
+      floor: away('floor'), issued: away('issued'), ceiling: away('ceiling'), now: layout.begins + of.now * layout.tick,
       code: of.condition_code, text: of.condition, what: of.condition_do, ends: Date.parse(of.condition_ends),
     };
   };
@@ -232,16 +232,13 @@
     const {sections, lane, now} = status, state = lane.state, clock = sections.Clock.clock_state;
     if (state === 'starting') return ['bad', 'Cannot issue IDs yet: the daemon is starting'];
     if (state === 'unavailable') return ['bad', 'Cannot issue IDs: no worker ID'];
-    if (!serves(lane)) return ['bad', 'Cannot issue IDs: the grant or the mark on the disk has ended, or the clock is behind'];
+    if (!serves(lane)) return ['bad', 'Cannot issue IDs: the grant has ended, or the clock is behind'];
     if (!Number.isNaN(lane.ends)) return ['warn', `Issuing IDs, for ${remaining(lane.ends - now)}`];
     if (clock === 'held') return ['warn', 'Issuing IDs; the clock is held'];
     if (state === 'clock-behind') return ['warn', 'Issuing IDs; the clock is behind the last one'];
     const kind = away !== null || lane.code ? 'warn' : 'good';
-    return [kind, unasked(lane) ? 'Ready to issue IDs: no requests' : 'Issuing IDs'];
+    return [kind, 'Issuing IDs'];
   };
-
-  // unasked: the mark on the disk has ended, for nobody asks for IDs.
-  const unasked = l => l.state === 'ready' && l.mark !== null && l.mark < 0;
 
   const conditions = () => {
     if (status === null) return [];
@@ -277,7 +274,7 @@
     put($('facts'), terms([
       ['Trusted time (UTC)', h('span', {class: 'num'}, stamp(status.now))], ['Clock', followed],
       ['Coordinator', answer, h('br'), h('code', {}, String(of.coordinator))],
-      ['IDs are unique', of.unique_within === 'cluster' ? 'in this cluster' : 'in this state directory only', h('br'), h('code', {}, String(of.cluster_id))],
+      ['IDs are unique', of.unique_within === 'cluster' ? 'in this cluster' : 'on this host only', h('br'), h('code', {}, String(of.cluster_id))],
       ['Layout ends in', days >= 731 ? Math.floor(days / 365.2425) + ' years' : days + ' days'],
     ]));
   };
@@ -298,14 +295,12 @@
     const sign = (name, ms, words, y) => ms === null ? [] : [
       s('rect', {class: name, x: place(ms) + '%', y: 30, width: 4, height: 26, rx: 2}),
       s('text', {class: name, x: place(ms) + '%', y, 'text-anchor': anchor(place(ms))}, `${words} ${signed(ms)}`)];
-    const ready = Math.max(0, Math.min(l.mark ?? 0, l.ceiling ?? 0)), from = place(ready);
     return h('div', {class: 'line'},
       s('svg', {width: '100%', height: 108},
         s('rect', {class: 'track', x: 0, y: 36, width: '100%', height: 14, rx: 7}),
-        s('rect', {class: 'ready', x: '50%', y: 36, width: (from - 50) + '%', height: 14}),
-        s('rect', {class: 'granted', x: from + '%', y: 36, width: Math.max(0, place(l.ceiling ?? 0) - from) + '%', height: 14}),
+        s('rect', {class: 'granted', x: '50%', y: 36, width: Math.max(0, place(l.ceiling ?? 0) - 50) + '%', height: 14}),
         s('rect', {class: 'now', x: '50%', y: 28, width: 2, height: 30}),
-        sign('floor', l.floor, 'floor', 104), sign('issued', l.issued, 'last ID', 72), sign('mark', l.mark, 'mark', 24), sign('ceiling', l.ceiling, 'ceiling', 88),
+        sign('floor', l.floor, 'floor', 104), sign('issued', l.issued, 'last ID', 72), sign('ceiling', l.ceiling, 'ceiling', 88),
         sign('held', held, 'clock', 11)));
   };
 
@@ -314,11 +309,10 @@
     put($('clock'),
       h('div', {class: 'lines', 'aria-hidden': true}, line(lane, held),
         s('svg', {class: 'axis', width: '100%', height: 20}, axis.map(([ms, text, where]) => s('text', {x: place(ms) + '%', y: 14, 'text-anchor': anchor(place(ms)), class: where || null}, text)))),
-      table('As a table', [['Worker ID'], ['State'], ['Floor', 1], ['Last ID', 1], ['Mark', 1], ['Ceiling', 1]], [{list: [
+      table('As a table', [['Worker ID'], ['State'], ['Floor', 1], ['Last ID', 1], ['Ceiling', 1]], [{list: [
         lane.worker < 0 ? 'none' : String(lane.worker), pill(String(lane.state), serves(lane) ? 'good' : 'bad'),
-        ...[lane.floor, lane.issued, lane.mark, lane.ceiling].map(signed)]}]),
-      h('p', {class: 'note'}, unasked(lane) ? 'Nobody asks for IDs, so the mark has ended. That is healthy: the next request waits for one write to the disk.'
-        : 'Times are from now. The daemon issues IDs above the floor, up to the mark on the disk and the coordinator’s ceiling.'));
+        ...[lane.floor, lane.issued, lane.ceiling].map(signed)]}]),
+      h('p', {class: 'note'}, 'Times are from now. The daemon issues IDs above the floor, up to the coordinator’s ceiling.'));
   };
 
   // --- Traffic ---
@@ -391,10 +385,10 @@
     const all = cluster.list.members, own = claim => String(claim) === status.lane.claim;
     const rows = all.slice(0, mostMembers).map(m => ({own: own(m.claim), list: [
       String(m.worker), own(m.claim) ? [m.host, ' ', h('span', {class: 'dim'}, '(here)')] : m.host, pill(memberWords[m.state] || m.state, memberKinds[m.state] || 'bad'),
-      seconds(m.lag_seconds, -1), seconds(m.ceiling_left_seconds, 1), seconds(m.issued_age_seconds, -1), seconds(m.age_seconds, -1), m.version]}));
+      seconds(m.ceiling_left_seconds, 1), seconds(m.issued_age_seconds, -1), seconds(m.age_seconds, -1), m.version]}));
     const more = all.length > mostMembers ? ` ${all.length - mostMembers} more: see flakeward status --cluster.` : '';
     put($('members'), error,
-      table('Members as a table', [['Worker ID'], ['Host'], ['State'], ['Mark', 1], ['Ceiling', 1], ['Last ID', 1], ['Claimed', 1], ['Version']], rows),
+      table('Members as a table', [['Worker ID'], ['Host'], ['State'], ['Ceiling', 1], ['Last ID', 1], ['Claimed', 1], ['Version']], rows),
       h('p', {class: 'note'}, `As they have published, ${span(performance.now() - cluster.at)} ago.${more}`));
   };
 

@@ -92,7 +92,7 @@ func start(t *testing.T) *site {
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), codes: map[string]int{}}
 	guard := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength()))(t)
-	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, FirstWait: time.Second, MaxBlock: time.Minute}, owner{})
+	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, RestartWait: time.Second, MaxBlock: time.Minute}, owner{})
 	s.lane = must.Get(generator.NewLane(layout, 0, 7, 1))(t)
 	s.lane.Roll()
 	s.lane.Raise(layout.TickAt(s.clock.Now().Wall + int64(time.Hour)))

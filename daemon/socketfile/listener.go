@@ -32,30 +32,6 @@ type Listener struct {
 	err    error // of Close
 }
 
-// Adopt is Listen with the socket on which another process has listened at path. It closes the file
-// that it is given.
-func Adopt(f *os.File, path string, mode os.FileMode, gid int) (*Listener, error) {
-	defer f.Close() // the listener has its own descriptor
-	if mode == 0 {
-		mode = DefaultMode
-	}
-	l := &Listener{path: path, mode: mode, gid: gid}
-	general, err := net.FileListener(f)
-	if err != nil {
-		return nil, fmt.Errorf("the socket %s that was handed over: %w", path, err)
-	}
-	socket, ok := general.(*net.UnixListener)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("what was handed over for %s is no Unix socket", path), general.Close())
-	}
-	l.socket = socket
-	// A file that is gone, or is another socket's, is Restore's affair.
-	if err := unix.Lstat(path, &l.file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, errors.Join(fmt.Errorf("cannot look at the socket %s: %w", path, err), socket.Close())
-	}
-	return l, nil
-}
-
 // File returns the listening socket, to be handed to another process. The caller closes it.
 func (l *Listener) File() (*os.File, error) {
 	l.mu.Lock()
@@ -166,15 +142,10 @@ func (l *Listener) Close() error {
 		l.err = l.socket.Close()
 		return l.err
 	}
-	// The file goes first: while the socket is open, its inode cannot become another file's. If the
-	// lock is taken, another process is about to use the path and finds out itself that the file is
-	// stale.
-	if unlock, err := lock(l.path); err == nil {
-		defer unlock()
-		var now unix.Stat_t
-		if unix.Lstat(l.path, &now) == nil && now.Dev == l.file.Dev && now.Ino == l.file.Ino {
-			l.err = os.Remove(l.path)
-		}
+	// The file goes first: while the socket is open, its inode cannot become another file's.
+	var now unix.Stat_t
+	if unix.Lstat(l.path, &now) == nil && now.Dev == l.file.Dev && now.Ino == l.file.Ino {
+		l.err = os.Remove(l.path)
 	}
 	if err := l.socket.Close(); l.err == nil {
 		l.err = err

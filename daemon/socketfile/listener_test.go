@@ -15,7 +15,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-func restore(t *testing.T, l *socketfile.Listener, want bool) {
+func restore(t *testing.T, l *listener, want bool) {
 	t.Helper()
 	if made, err := l.Restore(); made != want || err != nil {
 		t.Fatalf("Restore: %t, %v; want %t", made, err, want)
@@ -75,6 +75,7 @@ func TestRestoreLeavesAnothersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := listen(t, path)
 	must.Do(t, os.Rename(path, path+".moved"))
+	l.lock.Free() // who does not ask for the lock has the file all the same
 	other := listen(t, path)
 	made, err := l.Restore()
 	var replaced *socketfile.ReplacedError
@@ -86,7 +87,7 @@ func TestRestoreLeavesAnothersFile(t *testing.T) {
 }
 
 // handOver returns a descriptor of the listener's socket, as systemd would keep it.
-func handOver(l *socketfile.Listener) (f *os.File, err error) {
+func handOver(l *listener) (f *os.File, err error) {
 	raw, err := l.SyscallConn()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func TestAKeptSocketRefusesNobody(t *testing.T) {
 	defer between.Close()
 	for _, foreign := range []bool{false, true} {
 		again := must.Get(dup(kept))(t)
-		next := must.Get(socketfile.Adopt(again, path, 0o600, -1))(t)
+		next := adopt(t, again, path, 0o600)
 		next.Keep()
 		if foreign {
 			next.Foreign()
@@ -145,7 +146,8 @@ func TestAUnitsSocketIsNotMadeAgain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
 	kept := must.Get(handOver(first))(t)
-	l := must.Get(socketfile.Adopt(kept, path, 0, -1))(t)
+	first.lock.Free()
+	l := adopt(t, kept, path, 0)
 	l.Foreign()
 	defer l.Close()
 	must.Do(t, os.Remove(path))

@@ -82,7 +82,7 @@ func TestMakeOwnDir(t *testing.T) {
 func TestDirectoryThatCannotBeMade(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	must.Do(t, os.Symlink("nowhere", link))
-	_, err := socketfile.Listen(filepath.Join(link, "s"), 0, -1)
+	_, err := try(filepath.Join(link, "s"), 0, -1)
 	if err == nil || !strings.Contains(err.Error(), "cannot make the directory") || !strings.Contains(err.Error(), "--socket") {
 		t.Errorf("got %v", err)
 	}

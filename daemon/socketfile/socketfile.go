@@ -5,13 +5,11 @@
 //
 // A socket file that nobody listens on is left behind by every process that was killed; it has to
 // be removed before its name can be used again. One that somebody does listen on must stay, and so
-// must whatever is no socket. Looking and removing are two steps, so a lock file beside the socket,
-// <path>.lock, lets one process at a time do both. It is held for moments only and never removed:
-// to remove a lock file is the same race again.
+// must whatever is no socket. Looking and removing are two steps, so whoever does both has the lock
+// of a file beside the socket, <path>.lock, from before until it uses the path no more.
 package socketfile
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +21,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/flakeward/flakeward/internal/filelock"
 )
 
 // DefaultMode lets the socket's owner and group connect.
@@ -37,36 +37,19 @@ const (
 	backlog = 1<<16 - 1
 )
 
-// InUseError says that another process listens on the socket, or is just beginning or ceasing to.
-type InUseError struct{ Path string }
+// InUseError says that another process listens on the socket, or has its lock.
+type InUseError struct {
+	Path string
+	PID  int // of the process, as it sees it itself; 0: it is not known
+}
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the socket %s is in use by another process: end that one, or choose another path", e.Path)
+	return fmt.Sprintf("the socket %s is in use by %s: end that one, or choose another path", e.Path, filelock.Process(e.PID))
 }
 
 // longestPath is the longest path that fits into a socket address with the NUL after it: 107 bytes
 // on Linux, 103 on BSD.
 var longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
-
-// Listen listens on path. A directory that is missing is made, and lets in whom mode does. mode is
-// the file's permission bits whatever the umask (0: DefaultMode), gid its group (-1: as it comes).
-// Nobody can connect before mode and group are set.
-//
-// A stale socket at path is replaced. If a process listens there, the error is an *InUseError.
-// Anything else there, symbolic links included, is an error, and is left alone.
-func Listen(path string, mode os.FileMode, gid int) (*Listener, error) {
-	if err := checkPath(path); err != nil {
-		return nil, err
-	}
-	if _, err := look(path); err != nil { // before anything is made beside it
-		return nil, err
-	}
-	l := &Listener{path: path, mode: cmp.Or(mode, DefaultMode), gid: gid}
-	if err := l.listen(); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
 
 // setAccess sets group and mode of a socket's file.
 func setAccess(path string, mode os.FileMode, gid int) error {
@@ -112,11 +95,6 @@ func (l *Listener) listen() error {
 	if err := makeDirs(filepath.Dir(path), l.mode); err != nil {
 		return fmt.Errorf("cannot make the directory of the socket %s: %w: choose another path with --socket", path, err)
 	}
-	unlock, err := lock(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	there, err := look(path)
 	if err != nil {
 		return err
@@ -168,24 +146,6 @@ func describe(m fs.FileMode) string {
 	return "a special file"
 }
 
-// lock takes the lock file beside path. It does not wait: who holds it is about to listen, or just
-// stops to.
-func lock(path string) (unlock func(), err error) {
-	name := path + ".lock"
-	fd, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open the lock file %s: %w: choose another path with --socket", name, err)
-	}
-	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = unix.Close(fd)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, &InUseError{path}
-		}
-		return nil, fmt.Errorf("cannot lock %s: %w", name, err)
-	}
-	return func() { _ = unix.Close(fd) }, nil
-}
-
 // removeStale removes the socket if connecting to it shows that nobody listens.
 func removeStale(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
@@ -195,9 +155,9 @@ func removeStale(path string) error {
 	switch {
 	case err == nil:
 		_ = c.Close()
-		return &InUseError{path}
+		return &InUseError{Path: path}
 	case errors.Is(err, unix.EAGAIN), errors.Is(err, context.DeadlineExceeded): // its queue is full
-		return &InUseError{path}
+		return &InUseError{Path: path}
 	case errors.Is(err, unix.ENOENT):
 		return nil
 	case !errors.Is(err, unix.ECONNREFUSED):
@@ -233,7 +193,7 @@ func bind(path string, mode os.FileMode, gid int) (l *net.UnixListener, file uni
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(path) // ours: the lock is held, and it was not there before
+			_ = os.Remove(path) // ours: it was not there before
 		}
 	}()
 	if err := setAccess(path, mode, gid); err != nil {

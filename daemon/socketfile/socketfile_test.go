@@ -19,15 +19,47 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-func listen(t *testing.T, path string) *socketfile.Listener {
+// listener is one with its lock.
+type listener struct {
+	*socketfile.Listener
+	lock *socketfile.Lock
+}
+
+func (l *listener) Close() error {
+	defer l.lock.Free()
+	return l.Listener.Close()
+}
+
+// try listens as a daemon does.
+func try(path string, mode os.FileMode, gid int) (*listener, error) {
+	lock, err := socketfile.TakeLock(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	l, err := lock.Listen(mode, gid)
+	if err != nil {
+		lock.Free()
+		return nil, err
+	}
+	return &listener{l, lock}, nil
+}
+
+// adopt goes on with a socket that another process has kept.
+func adopt(t *testing.T, f *os.File, path string, mode os.FileMode) *listener {
 	t.Helper()
-	l := must.Get(socketfile.Listen(path, 0, -1))(t)
+	lock := must.Get(socketfile.TakeLock(path, mode))(t)
+	return &listener{must.Get(lock.Adopt(f, mode, -1))(t), lock}
+}
+
+func listen(t *testing.T, path string) *listener {
+	t.Helper()
+	l := must.Get(try(path, 0, -1))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 
 // checkAlive connects once.
-func checkAlive(t *testing.T, l *socketfile.Listener, path string) {
+func checkAlive(t *testing.T, l *listener, path string) {
 	t.Helper()
 	c := must.Get(net.Dial("unix", path))(t)
 	defer c.Close()
@@ -60,7 +92,7 @@ func TestModeDespiteUmask(t *testing.T) {
 	defer syscall.Umask(old)
 	for _, mode := range []os.FileMode{0o600, 0o660, 0o666, 0o777} {
 		path := filepath.Join(t.TempDir(), "s")
-		l := must.Get(socketfile.Listen(path, mode, os.Getgid()))(t)
+		l := must.Get(try(path, mode, os.Getgid()))(t)
 		info, err := os.Lstat(path)
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("mode %v (%v), want %v", info.Mode(), err, mode)
@@ -89,7 +121,8 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 func TestLiveSocketIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
-	_, err := socketfile.Listen(path, 0, -1)
+	first.lock.Free() // as of a process that does not know it
+	_, err := try(path, 0, -1)
 	var inUse *socketfile.InUseError
 	if !errors.As(err, &inUse) || inUse.Path != path {
 		t.Fatalf("got %v", err)
@@ -114,7 +147,7 @@ func TestFullSocketIsLeftAlone(t *testing.T) {
 		defer c.Close()
 	}
 	var inUse *socketfile.InUseError
-	if _, err := socketfile.Listen(path, 0, -1); !errors.As(err, &inUse) {
+	if _, err := try(path, 0, -1); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); err != nil {
@@ -151,7 +184,7 @@ func TestRefusedPaths(t *testing.T) {
 		{"@name", "./@name"},
 	} {
 		before := listing(t, dir)
-		_, err := socketfile.Listen(c.path, 0, -1)
+		_, err := try(c.path, 0, -1)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%q: got %v, want one with %q", c.path, err, c.text)
 		}
@@ -179,7 +212,7 @@ func TestLongestPath(t *testing.T) {
 	t.Chdir(dir)
 	path := strings.Repeat("y", longest)
 	checkAlive(t, listen(t, path), path)
-	if _, err := socketfile.Listen(path+"y", 0, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
+	if _, err := try(path+"y", 0, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -189,6 +222,7 @@ func TestCloseLeavesAnothersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
 	must.Do(t, os.Remove(path))
+	first.lock.Free()
 	second := listen(t, path)
 	if err := first.Close(); err != nil {
 		t.Errorf("Close: %v", err)
@@ -204,14 +238,14 @@ func TestOneOfManyStarters(t *testing.T) {
 		const starters = 8
 		var (
 			mu    sync.Mutex
-			won   []*socketfile.Listener
+			won   []*listener
 			wg    sync.WaitGroup
 			begin = make(chan struct{})
 		)
 		for range starters {
 			wg.Go(func() {
 				<-begin
-				l, err := socketfile.Listen(path, 0, -1)
+				l, err := try(path, 0, -1)
 				var inUse *socketfile.InUseError
 				if err != nil && !errors.As(err, &inUse) {
 					t.Errorf("got %v", err)
@@ -237,18 +271,21 @@ func TestOneOfManyStarters(t *testing.T) {
 	}
 }
 
-// While another process is between looking and listening, nobody touches the socket.
+// While another process has the lock, nobody touches the socket. What is handed over has it as well.
 func TestLockedPathIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	leave(t, path)
-	f := must.Get(os.OpenFile(path+".lock", os.O_RDWR|os.O_CREATE, 0o600))(t)
-	defer f.Close()
-	must.Do(t, unix.Flock(int(f.Fd()), unix.LOCK_EX))
+	lock := must.Get(socketfile.TakeLock(path, 0))(t)
+	handed := socketfile.AdoptLock(must.Get(dup(lock.File()))(t), path)
 	var inUse *socketfile.InUseError
-	if _, err := socketfile.Listen(path, 0, -1); !errors.As(err, &inUse) {
-		t.Errorf("got %v", err)
+	for _, l := range []*socketfile.Lock{lock, handed} {
+		if _, err := try(path, 0, -1); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+			t.Errorf("got %v", err)
+		}
+		l.Free()
 	}
 	if _, err := os.Lstat(path); err != nil {
 		t.Errorf("the socket is gone: %v", err)
 	}
+	checkAlive(t, listen(t, path), path)
 }

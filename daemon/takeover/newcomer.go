@@ -19,11 +19,10 @@ type Predecessor struct {
 	Version string
 }
 
-// dial connects to the daemon that runs on the state directory at dir. The error is ErrNobody if
-// none does.
-func dial(ctx context.Context, dir string) (link, error) {
+// dial connects to the daemon that runs on the socket at path. The error is ErrNobody if none does.
+func dial(ctx context.Context, path string) (link, error) {
 	var c net.Conn
-	err := inDir(dir, func(path string) (err error) {
+	err := fitting(path+suffix, func(path string) (err error) {
 		c, err = new(net.Dialer).DialContext(ctx, "unix", path)
 		return err
 	})
@@ -38,10 +37,10 @@ func dial(ctx context.Context, dir string) (link, error) {
 	return link{c.(*net.UnixConn)}, nil
 }
 
-// Ask asks the daemon that runs on the state directory at dir. The error is ErrNobody if none does,
-// and a *RefusedError if it says no.
-func Ask(ctx context.Context, dir, version string, settings Settings) (*Predecessor, error) {
-	c, err := dial(ctx, dir)
+// Ask asks the daemon that runs on the socket at path. The error is ErrNobody if none does, and a
+// *RefusedError if it says no.
+func Ask(ctx context.Context, path, version string, settings Settings) (*Predecessor, error) {
+	c, err := dial(ctx, path)
 	if err != nil {
 		return nil, err
 	}

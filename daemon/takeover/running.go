@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,23 +20,23 @@ import (
 // Listener is where newcomers come to.
 type Listener struct {
 	socket   *net.UnixListener
-	uid      int // a newcomer has to be of this user: it goes on with the files
+	uid      int // a newcomer has to be of this user: it goes on with the connections
 	path     string
 	version  string
 	settings func() Settings
 	log      hclog.Logger
 }
 
-// Listen waits in the state directory at dir, whose lock the caller holds. The settings are asked
+// Listen waits beside the daemon's socket at path, whose lock the caller holds. The settings are asked
 // for when somebody comes.
-func Listen(dir, version string, settings func() Settings, log hclog.Logger) (*Listener, error) {
-	path := filepath.Join(dir, name)
+func Listen(path, version string, settings func() Settings, log hclog.Logger) (*Listener, error) {
+	path += suffix
 	// Whose the file was, that process is gone, or has handed all over: the lock is held.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	var l *net.UnixListener
-	err := inDir(dir, func(path string) (err error) {
+	err := fitting(path, func(path string) (err error) {
 		l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 		return err
 	})

@@ -1,4 +1,4 @@
-// Package takeover is what two processes of one state directory say to each other when one goes on
+// Package takeover is what two processes of one socket say to each other when one goes on
 // in the other's place, so that an update is not noticed.
 //
 //	newcomer                      running daemon
@@ -46,8 +46,8 @@ import (
 const Protocol = 2
 
 const (
-	// name is the socket's, in the state directory.
-	name = "takeover"
+	// suffix follows the path of the daemon's socket.
+	suffix = ".takeover"
 	// readyTimeout is how long a newcomer may take until it is ready, as it joins the cluster.
 	readyTimeout = 30 * time.Second
 	// perMessage is how many connections one message has: the kernel takes at most 253 descriptors
@@ -61,19 +61,18 @@ const (
 // that time is left out. Only tests change it.
 var stillTimeout = 250 * time.Millisecond
 
-// inDir has what do does with the socket's path in a directory. One that is too long for a socket
-// is replaced by a short one, which Linux has for every open directory.
-func inDir(dir string, do func(path string) error) error {
-	path := filepath.Join(dir, name)
+// fitting has what do does with a socket's path. One that is too long for a socket is replaced by a
+// short one, which Linux has for every open directory.
+func fitting(path string, do func(path string) error) error {
 	if len(path) < len(unix.RawSockaddrUnix{}.Path) {
 		return do(path)
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
 	defer d.Close() // it was only looked at
-	return do(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), name))
+	return do(fmt.Sprintf("/proc/self/fd/%d/%s", d.Fd(), filepath.Base(path)))
 }
 
 // Settings are what both sides must have in common.
@@ -83,7 +82,6 @@ type Settings struct {
 	// Cluster is the UUID of the cluster, if that is known. Where it is the same, a coordinator may
 	// be another one: the cluster was moved.
 	Cluster string `json:",omitempty"`
-	Socket  string // its path
 	// Listen is the address on TCP: of the running daemon, which it has, and of the newcomer, which it
 	// cannot open by itself.
 	Listen string `json:",omitempty"`
@@ -98,8 +96,6 @@ func (s Settings) differs(other Settings) string {
 		return fmt.Sprintf("the running daemon's coordinator is %s, and the newcomer's %s", s.Coord, other.Coord)
 	case s.Coord != other.Coord && s.Cluster != other.Cluster:
 		return fmt.Sprintf("the running daemon's coordinator is %s with cluster %s, and the newcomer's %s with cluster %s", s.Coord, s.Cluster, other.Coord, other.Cluster)
-	case s.Socket != other.Socket:
-		return fmt.Sprintf("the running daemon's socket is %s, and the newcomer's %s", s.Socket, other.Socket)
 	case other.Listen != "" && s.Listen != other.Listen:
 		return fmt.Sprintf("the newcomer's address %s is in use, and the running daemon's is %q", other.Listen, s.Listen)
 	}
@@ -115,7 +111,7 @@ type Commit struct {
 	Kept        bool          // the service manager has the socket as well, and it stays
 	Stored      bool          `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
 	Listen      bool          `json:",omitempty"` // the listener on TCP comes as well
-	Lock        *os.File      `json:"-"`          // of the state directory
+	Lock        *os.File      `json:"-"`          // of the socket
 	Listener    *os.File      `json:"-"`
 	Address     *os.File      `json:"-"` // that listener; nil: there is none
 }
@@ -130,7 +126,7 @@ func (e *RefusedError) Error() string {
 // ErrBroken means that the other side is gone, or does not answer. Who asks again learns which.
 var ErrBroken = errors.New("the conversation with the other daemon has ended")
 
-// ErrNobody means that no daemon listens in the state directory.
+// ErrNobody means that no daemon listens there.
 var ErrNobody = errors.New("no daemon runs that could be taken over")
 
 // message is any of them.

@@ -23,7 +23,7 @@ import (
 // A busy machine does not end a conversation here.
 func init() { stillTimeout = time.Minute }
 
-var ours = Settings{Layout: "time=41@1ms", Coord: "dir:", Socket: "/s"}
+var ours = Settings{Layout: "time=41@1ms", Coord: "dir:/c"}
 
 func oursNow() Settings { return ours }
 
@@ -54,10 +54,10 @@ func TestAnotherCoordinatorOfTheSameCluster(t *testing.T) {
 	}
 }
 
-// waiting is a daemon in dir that can be taken over, and who is ready to.
-func waiting(t *testing.T, dir string) <-chan *Successor {
+// waiting is a daemon with a socket at path that can be taken over, and who is ready to.
+func waiting(t *testing.T, path string) <-chan *Successor {
 	t.Helper()
-	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
+	l := must.Get(Listen(path, "old", oursNow, hclog.NewNullLogger()))(t)
 	return await(t, l)
 }
 
@@ -102,9 +102,9 @@ func holds(t *testing.T, f *os.File) string {
 
 // Everything arrives as it was handed over, also where one message has no room for all connections.
 func TestEverythingArrives(t *testing.T) {
-	dir := sockettest.Dir(t)
-	ready := waiting(t, dir)
-	p, err := Ask(t.Context(), dir, "new", ours)
+	path := filepath.Join(sockettest.Dir(t), "s")
+	ready := waiting(t, path)
+	p, err := Ask(t.Context(), path, "new", ours)
 	if err != nil || p.Version != "old" {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -146,9 +146,9 @@ func TestEverythingArrives(t *testing.T) {
 // A newcomer that may have fewer files open than it would have connections takes nothing, while the
 // running daemon still owns everything.
 func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
-	dir := sockettest.Dir(t)
-	ready := waiting(t, dir)
-	p, err := Ask(t.Context(), dir, "new", ours)
+	path := filepath.Join(sockettest.Dir(t), "s")
+	ready := waiting(t, path)
+	p, err := Ask(t.Context(), path, "new", ours)
 	if err == nil {
 		err = p.Ready(t.Context())
 	}
@@ -170,29 +170,30 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 	}
 }
 
-// A state directory may have a longer path than a socket.
+// A path that just fits into a socket's address is no hindrance.
 func TestALongPathIsNoHindrance(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), strings.Repeat("long", 50))
+	dir := sockettest.Dir(t)
+	dir = filepath.Join(dir, strings.Repeat("l", 104-len(dir)))
 	must.Do(t, os.Mkdir(dir, 0o700))
-	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+	path := filepath.Join(dir, "s")
+	if _, err := Ask(t.Context(), path, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a socket: %v", err)
 	}
-	waiting(t, dir)
-	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
+	waiting(t, path)
+	p := must.Get(Ask(t.Context(), path, "new", ours))(t)
 	must.Do(t, p.Close())
 }
 
 func TestWhoDoesNotFitIsRefused(t *testing.T) {
-	dir := sockettest.Dir(t)
-	waiting(t, dir)
+	path := filepath.Join(sockettest.Dir(t), "s")
+	waiting(t, path)
 	for what, change := range map[string]func(*Settings){
 		"layout":      func(s *Settings) { s.Layout = "other" },
 		"coordinator": func(s *Settings) { s.Coord = "other" },
-		"socket":      func(s *Settings) { s.Socket = "other" },
 	} {
 		theirs := ours
 		change(&theirs)
-		_, err := Ask(t.Context(), dir, "new", theirs)
+		_, err := Ask(t.Context(), path, "new", theirs)
 		var refused *RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
 			t.Errorf("another %s: %v", what, err)
@@ -202,10 +203,10 @@ func TestWhoDoesNotFitIsRefused(t *testing.T) {
 
 // Versions whose messages differ do not take over from each other, and who waits serves the next one.
 func TestAnotherProtocolIsRefused(t *testing.T) {
-	dir := sockettest.Dir(t)
-	waiting(t, dir)
+	path := filepath.Join(sockettest.Dir(t), "s")
+	waiting(t, path)
 	for _, protocol := range []int{Protocol - 1, Protocol + 1} {
-		c := must.Get(dial(t.Context(), dir))(t)
+		c := must.Get(dial(t.Context(), path))(t)
 		must.Do(t, c.send(t.Context(), message{Kind: offer, Protocol: protocol, Version: "other", Settings: &ours}, stillTimeout))
 		_, _, err := c.receive(t.Context(), accept, readyTimeout)
 		var refused *RefusedError
@@ -214,33 +215,33 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 		}
 		must.Do(t, c.Close())
 	}
-	p := must.Get(Ask(t.Context(), dir, "new", ours))(t)
+	p := must.Get(Ask(t.Context(), path, "new", ours))(t)
 	must.Do(t, p.Close())
 }
 
 // A newcomer goes on with files that have to be the daemon's: one of another user is refused. Root may
 // connect to whatever belongs to others.
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
-	dir := sockettest.Dir(t)
-	l, err := Listen(dir, "old", oursNow, hclog.NewNullLogger())
+	path := filepath.Join(sockettest.Dir(t), "s")
+	l, err := Listen(path, "old", oursNow, hclog.NewNullLogger())
 	must.Do(t, err)
 	l.uid++
 	await(t, l)
 	want := fmt.Sprintf("it is of user %d, and who asks is of user %d", l.uid, l.uid-1)
-	_, err = Ask(t.Context(), dir, "new", ours)
+	_, err = Ask(t.Context(), path, "new", ours)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("who is refused hears %v, want %q", err, want)
 	}
 }
 
 func TestNobodyIsThere(t *testing.T) {
-	dir := sockettest.Dir(t)
-	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+	path := filepath.Join(sockettest.Dir(t), "s")
+	if _, err := Ask(t.Context(), path, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("without a socket: %v", err)
 	}
-	l := must.Get(Listen(dir, "old", oursNow, hclog.NewNullLogger()))(t)
+	l := must.Get(Listen(path, "old", oursNow, hclog.NewNullLogger()))(t)
 	must.Do(t, l.Close())
-	if _, err := Ask(t.Context(), dir, "new", ours); !errors.Is(err, ErrNobody) {
+	if _, err := Ask(t.Context(), path, "new", ours); !errors.Is(err, ErrNobody) {
 		t.Errorf("with a stale socket: %v", err)
 	}
 }

@@ -75,20 +75,6 @@
           'increase(flakeward_guard_answers_total{%s, answer=~"ring|backfill|re-lease"}[10m]) > 0' % c.selector
         ),
         alert(
-          'FlakewardJournalSlow',
-          'warning',
-          '5m',
-          'A write of the journal of {{ $labels.instance }} takes {{ $value | humanizeDuration }}: requests wait for it.',
-          'instance:flakeward_journal_flush_duration_seconds:p99_5m{%s} > on (job, instance) flakeward_journal_step_seconds{%s} / 4' % [c.selector, c.selector]
-        ),
-        alert(
-          'FlakewardJournalFailing',
-          'critical',
-          '0s',
-          'The journal of {{ $labels.instance }} cannot be written.',
-          'increase(flakeward_journal_flush_failures_total{%s}[5m]) > 0' % c.selector
-        ),
-        alert(
           'FlakewardWaitsTooLong',
           'warning',
           '5m',

@@ -46,7 +46,6 @@
         target('{{instance}} ready', 'flakeward_ready{%(s)s}'),
         target('{{instance}} {{code}}', 'flakeward_in_condition{%(s)s} > 0'),
       ]),
-      panel('Journal', 's', 'How long a write takes, the slowest of a hundred.', [target('{{instance}}', 'instance:flakeward_journal_flush_duration_seconds:p99_5m{%(s)s}')]),
       panel('Coordinator, duration', 's', 'The slowest of a hundred calls.', [
         target('{{instance}} {{call}}', 'histogram_quantile(0.99, rate(flakeward_coordinator_call_duration_seconds_bucket{%(s)s}[5m]))'),
       ]),

@@ -46,8 +46,8 @@ const pipeHolds = 64 << 10
 // start runs a daemon, and connects once it issues.
 func (o options) start(ctx context.Context, a abuse) (*daemon, error) {
 	return begin(ctx, a.log, func(dir, socket string) []string {
-		args := append([]string{o.binary, "daemon", "--socket", socket, "--socket-mode=0666", "--state-dir", filepath.Join(dir, "state"),
-			"--coord=dir:", fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
+		args := append([]string{o.binary, "daemon", "--socket", socket, "--socket-mode=0666", "--coord=dir:" + filepath.Join(dir, "coord"),
+			fmt.Sprintf("--memory=%dMiB", o.memory)}, a.flags...)
 		if a.descriptors > 0 {
 			args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d; exec "$@"`, a.descriptors), "sh"}, args...)
 		}

@@ -90,8 +90,8 @@ func TestHole3SameHostNameAndPid(t *testing.T) {
 		if len(workers) != daemons || len(incarnations) != daemons || len(members) != daemons {
 			w.Errorf("%d daemons on hosts of one name hold %d worker IDs under %d names, and %d are listed", daemons, len(workers), len(incarnations), len(members))
 		}
-		// One that lost its disk asks for what its host had last, which is another's; one that was
-		// stopped and started again does not.
+		// A stopped one gets back what it had. One more asks for what its host had last, which is
+		// another's.
 		nodes[0].stop()
 		nodes[0] = w.start(nodes[0].config)
 		openings[nodes[0]] = nodes[0].info()["opening"]

@@ -35,10 +35,6 @@ import (
 
 var long = flag.Bool("long", false, "run each drill in its long form")
 
-// program is for drills that run on the program as users have it: what an earlier one did can be
-// shown.
-var program = flag.String("program", "", "the `file` with the daemon in drills of copies and disks; built from here if left out")
-
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !*long {
@@ -46,10 +42,8 @@ func TestMain(m *testing.M) {
 		_ = flag.Set("test.parallel", "6")
 	}
 	code := m.Run()
-	for _, dir := range []string{built, builtNormal} {
-		if dir != "" {
-			_ = os.RemoveAll(dir)
-		}
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -131,9 +125,8 @@ func (w *testCluster) figure(format string, args ...any) {
 	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
 }
 
-// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; the
-// journal's step is what it is everywhere, for a slow disk is another drill's matter. So is its
-// session's life: a drill that waits for the end of one sets sessionTTL.
+// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; its
+// session's life is what it is everywhere: a drill that waits for the end of one sets sessionTTL.
 func (w *testCluster) config(host string) daemon.Config {
 	w.made.Do(func() { must.Do(w, inject.MakeOldCluster(w.Context(), w.url, w.layout.String(), 10*time.Minute)) })
 	w.mu.Lock()
@@ -145,7 +138,6 @@ func (w *testCluster) config(host string) daemon.Config {
 	}
 	c := daemon.DefaultConfig()
 	c.Socket.Path = filepath.Join(dir, "s")
-	c.StateDir = filepath.Join(dir, "state")
 	c.Host = host
 	c.IDs.Layout = w.layout.String()
 	c.Cluster.Coord = w.url
@@ -264,7 +256,7 @@ func (w *testCluster) claimNodes() (n int) {
 func (w *testCluster) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
 
 var (
-	built, builtNormal string // where the daemon was built, if it was
+	built string // where the daemon was built, if it was
 
 	binary = sync.OnceValues(func() (string, error) {
 		var err error

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -140,11 +139,7 @@ func (n *node) stop() {
 // can issue.
 func (w *testCluster) spawn(c daemon.Config) *node {
 	w.Helper()
-	program, err := binary()
-	if err != nil {
-		w.Fatal(err)
-	}
-	return w.spawnOn(c, machine{program: program})
+	return w.spawnAhead(c, 0)
 }
 
 // spawnAhead is spawn on a host whose clock is ahead.
@@ -154,44 +149,15 @@ func (w *testCluster) spawnAhead(c daemon.Config, ahead time.Duration) *node {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.spawnOn(c, machine{program: program, ahead: ahead})
-}
-
-// setClock sets how far the clock of a daemon that was spawned is ahead, and waits until the daemon
-// sees it.
-func (n *node) setClock(ahead time.Duration) {
-	n.w.Helper()
-	if err := n.clock.Set(ahead); err != nil {
-		n.w.Fatal(err)
-	}
-	n.w.soon("the clock of "+n.config.Host, func() bool {
-		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
-		return (off - ahead).Abs() < time.Minute
-	})
-}
-
-// machine is what a process finds in place of what this one has.
-type machine struct {
-	program string   // the daemon's
-	within  []string // as process.Host has it
-	env     []string
-	ahead   time.Duration // of the clock, for a program with the drills' clock
-	begun   string        // a file that is made when the program itself starts, if not at once
-}
-
-// spawnOn is spawn on another machine, or one that looks like it.
-func (w *testCluster) spawnOn(c daemon.Config, m machine) *node {
-	w.Helper()
-	host, err := process.NewHost(m.program, c.Socket.Path+"p",
-		"--coord", c.Cluster.Coord, "--socket", c.Socket.Path, "--state-dir", c.StateDir, "--host", c.Host,
+	host, err := process.NewHost(program, c.Socket.Path+"p",
+		"--coord", c.Cluster.Coord, "--socket", c.Socket.Path, "--host", c.Host,
 		"--layout", c.IDs.Layout, "--ttl", c.Cluster.TTL.String(), "--window", c.Grant.Window.String(), "--publish", c.Grant.Publish.String(),
-		"--journal-step", c.Grant.Step.String(), "--max-block", c.Waiting.MaxBlock.String(), fmt.Sprintf("--trust-clock=%v", c.Time.Trust))
+		"--max-block", c.Waiting.MaxBlock.String(), fmt.Sprintf("--trust-clock=%v", c.Time.Trust))
 	if err != nil {
 		w.Fatal(err)
 	}
-	host.Within, host.Env = m.within, m.env
-	if m.ahead != 0 {
-		if err := host.Clock.Set(m.ahead); err != nil {
+	if ahead != 0 {
+		if err := host.Clock.Set(ahead); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -209,15 +175,21 @@ func (w *testCluster) spawnOn(c daemon.Config, m machine) *node {
 	if err := n.process.Await(waiting, "ready"); err != nil {
 		w.Fatal(err)
 	}
-	if m.begun != "" {
-		info, err := os.Stat(m.begun)
-		if err != nil {
-			w.Fatal(err)
-		}
-		n.begun = info.ModTime()
-	}
 	n.took = time.Since(n.begun)
 	return n
+}
+
+// setClock sets how far the clock of a daemon that was spawned is ahead, and waits until the daemon
+// sees it.
+func (n *node) setClock(ahead time.Duration) {
+	n.w.Helper()
+	if err := n.clock.Set(ahead); err != nil {
+		n.w.Fatal(err)
+	}
+	n.w.soon("the clock of "+n.config.Host, func() bool {
+		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
+		return (off - ahead).Abs() < time.Minute
+	})
 }
 
 func (n *node) kill() {

@@ -48,7 +48,7 @@ func (w *testCluster) operate() coord.Operator {
 // TestRestoredFromBackup puts back what the coordinator had before some of the daemons were there
 // and others opened their records anew. Those that run stop at the end of their grants and say why.
 // After the marks were raised, nobody who starts shares a tick with them, nor with what was issued
-// before, whatever their journals say.
+// before.
 func TestRestoredFromBackup(t *testing.T) {
 	for name, atOnce := range map[string]bool{"raised at once": true, "raised when all have stopped": false} {
 		t.Run(name, func(t *testing.T) {

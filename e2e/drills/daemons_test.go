@@ -37,13 +37,11 @@ func init() {
 			What: "a worker ID goes straight from one daemon to another whose clock is behind, while the first is still taking numbers from it: " +
 				"those that it takes too late are thrown away",
 			Options: Options{
-				Layout: "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01", // three are held, so that the one that is left is known
-				// A daemon waits for a fresh worker ID as long as for its own mark: so the one
-				// whose clock is behind can take this one.
-				Step:     2 * passedBehind,
+				Layout:   "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01", // three are held, so that the one that is left is known
 				MaxBlock: 2 * passedBehind,
-				Env:      map[string]string{fault.HoldTakes: "300/1s"},
-				Client:   []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
+				// The one whose clock is behind takes this one, and waits for what was issued from it.
+				Env:    map[string]string{fault.HoldTakes: "300/1s", "FLAKEWARD_RESTART_WAIT": (2 * passedBehind).String()},
+				Client: []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
 			},
 			Script: passedOn,
 			Judge:  judgePassedOn,

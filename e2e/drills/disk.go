@@ -11,7 +11,7 @@ import (
 )
 
 // disk is all that a host's disk has of its daemon: the directories whose contents the daemon writes.
-func (h *Host) disk() []string { return []string{h.socketDir, h.stateDir} }
+func (h *Host) disk() []string { return []string{h.socketDir} }
 
 // LoseDisk removes all that the daemon has on its host's disk. The daemon must not run.
 func (h *Host) LoseDisk(ctx context.Context) error {

@@ -37,7 +37,6 @@ type Options struct {
 	TTL      time.Duration // default 2s
 	Window   time.Duration // default 20s
 	Publish  time.Duration // default 500ms
-	Step     time.Duration // the journal's; default 1s
 	MaxBlock time.Duration // default 2s
 	Daemon   []string      // further flags of the daemons, as in --max-sleep=10ms
 	Env      map[string]string

@@ -29,7 +29,6 @@ type Host struct {
 	daemon    string // containers
 	client    string
 	socketDir string
-	stateDir  string
 	watch     *watch
 	cut       *cut
 

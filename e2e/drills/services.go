@@ -74,7 +74,7 @@ func (s *suite) describe(r *Run) error {
 		all.Services["daemon-"+number] = service{
 			Extends: template{hosts, "daemon"}, Container: h.daemon, Hostname: h.Name,
 			Environment: environment,
-			Volumes:     append(daemon, h.stateDir+":/var/lib/flakeward", h.dir+"/clock:/clock:ro", h.dir+"/daemon:/evidence"),
+			Volumes:     append(daemon, h.dir+"/clock:/clock:ro", h.dir+"/daemon:/evidence"),
 		}
 		all.Services["client-"+number] = service{Extends: template{hosts, "client"}, Container: h.client, Volumes: client}
 	}

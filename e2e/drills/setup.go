@@ -31,7 +31,6 @@ func (o Options) withDefaults() Options {
 	o.TTL = cmp.Or(o.TTL, 2*time.Second)
 	o.Window = cmp.Or(o.Window, 20*time.Second)
 	o.Publish = cmp.Or(o.Publish, 500*time.Millisecond)
-	o.Step = cmp.Or(o.Step, time.Second)
 	o.MaxBlock = cmp.Or(o.MaxBlock, 2*time.Second)
 	o.Least = cmp.Or(o.Least, 100)
 	o.Lead = cmp.Or(o.Lead, apart+clockguard.MaxForward+100*time.Millisecond)
@@ -41,12 +40,11 @@ func (o Options) withDefaults() Options {
 // environment is what all daemons of a drill are told.
 func (o Options) environment() map[string]string {
 	return mergedEnv(map[string]string{
-		"FLAKEWARD_LAYOUT":       o.Layout,
-		"FLAKEWARD_TTL":          o.TTL.String(),
-		"FLAKEWARD_WINDOW":       o.Window.String(),
-		"FLAKEWARD_PUBLISH":      o.Publish.String(),
-		"FLAKEWARD_JOURNAL_STEP": o.Step.String(),
-		"FLAKEWARD_MAX_BLOCK":    o.MaxBlock.String(),
+		"FLAKEWARD_LAYOUT":    o.Layout,
+		"FLAKEWARD_TTL":       o.TTL.String(),
+		"FLAKEWARD_WINDOW":    o.Window.String(),
+		"FLAKEWARD_PUBLISH":   o.Publish.String(),
+		"FLAKEWARD_MAX_BLOCK": o.MaxBlock.String(),
 	}, o.Env)
 }
 
@@ -119,7 +117,7 @@ func (s *suite) newHost(r *Run, i int) error {
 		ends: map[string]func(){}, present: true,
 	}
 	h.dir = filepath.Join(r.Dir, h.Name)
-	h.socketDir, h.stateDir = filepath.Join(h.dir, "socket"), filepath.Join(h.dir, "state")
+	h.socketDir = filepath.Join(h.dir, "socket")
 	if r.options.Shared && i > 0 {
 		h.socketDir = r.Hosts[0].socketDir
 	}
@@ -132,7 +130,7 @@ func (s *suite) newHost(r *Run, i int) error {
 		path string
 		mode os.FileMode
 	}{
-		{h.socketDir, 0o755}, {h.stateDir, 0o700},
+		{h.socketDir, 0o755},
 		{filepath.Join(h.dir, "clock"), 0o755}, {filepath.Join(h.dir, "daemon"), 0o755}, {filepath.Join(h.dir, "client"), 0o755},
 	} {
 		if err := s.own(dir.path, dir.mode); err != nil {

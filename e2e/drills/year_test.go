@@ -25,7 +25,7 @@ func init() {
 			"then the year has passed: each daemon serves within 10 s of its clock's return, and no ID comes twice",
 		Options: Options{
 			Limit: 5 * time.Minute, Hosts: 30, Layout: "time=41@1ms,worker=5,sequence=12;epoch=2026-01-01",
-			TTL: 10 * time.Second, Publish: 3 * time.Second, Step: time.Second, Lead: -1, Daemon: []string{"--trust-clock"}, Client: []string{"--load=0.01"},
+			TTL: 10 * time.Second, Publish: 3 * time.Second, Lead: -1, Daemon: []string{"--trust-clock"}, Client: []string{"--load=0.01"},
 		},
 		Large:  true,
 		Script: yearAhead,

@@ -42,10 +42,8 @@ func (n *node) services() {
 	n.Logf("FIGURE services have names %v after the first process", n.age())
 }
 
-// freshNode gives the node empty volumes, and a state directory without a journal of another
-// cluster.
+// freshNode gives the node empty volumes.
 func (n *node) freshNode() {
-	n.must(emptyDirectory("/var/lib/flakeward"))
 	n.must(os.RemoveAll(volumesDir))
 	for i := range 4 { // one of them a spare
 		n.volume(fmt.Sprintf("etcd-%d", i))

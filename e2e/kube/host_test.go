@@ -50,11 +50,6 @@ func runOnHost(ctx context.Context) error {
 // runInNamespaces starts process 1 and awaits its end, or kills it.
 func runInNamespaces(ctx context.Context) (failed error) {
 	own := fmt.Sprintf("flakeward-kube-%d", os.Getpid())
-	state, err := os.MkdirTemp(*programs, "state-")
-	if err != nil {
-		return err
-	}
-	defer func() { failed = errors.Join(failed, os.RemoveAll(state)) }()
 	groups, err := makeCgroups(own)
 	defer func() { failed = errors.Join(failed, removeCgroups(groups)) }()
 	if err != nil {
@@ -66,7 +61,7 @@ func runInNamespaces(ctx context.Context) (failed error) {
 		return err
 	}
 	init := exec.Command(self, os.Args[1:]...)
-	init.Env = append(os.Environ(), stageVariable+"="+stageInit, stateVariable+"="+state)
+	init.Env = append(os.Environ(), stageVariable+"="+stageInit)
 	init.Stdout, init.Stderr = os.Stdout, os.Stderr
 	init.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,

@@ -14,9 +14,6 @@ import (
 	"syscall"
 )
 
-// stateVariable names the directory of this run on the host's disk.
-const stateVariable = "FLAKEWARD_KUBE_STATE"
-
 // The node's network ends at the node: nothing leads out of the namespace.
 const (
 	nodeName    = "node1"
@@ -91,12 +88,10 @@ func arrange() error {
 		}
 		steps = append(steps, os.Mkdir(path, 0o755), mount("cgroup", path, "cgroup", 0, options))
 	}
-	// What a node writes lands in memory of these namespaces. The journal alone is on a disk.
+	// What a node writes lands in memory of these namespaces.
 	for _, path := range []string{"/run", "/var/lib", "/var/log"} {
 		steps = append(steps, mount("tmpfs", path, "tmpfs", 0, "mode=755"))
 	}
-	const journals = "/var/lib/flakeward"
-	steps = append(steps, os.Mkdir(journals, 0o755), mount(os.Getenv(stateVariable), journals, "", syscall.MS_BIND, ""))
 	for name, value := range settled {
 		file := filepath.Join("/run", "settled", name)
 		steps = append(steps,

@@ -51,19 +51,17 @@ func TestTheDaemonsPod(t *testing.T) {
 		if u.MaxSurge.IntValue() != 1 || u.MaxUnavailable.IntValue() != 0 {
 			t.Errorf("%s: updates are by %v, not by surge", from, u)
 		}
-		for _, want := range []string{"--takeover", "--takeover-stay", "--require-coord", "--state-dir=/var/lib/flakeward", "--host=$(NODE_NAME)"} {
+		for _, want := range []string{"--takeover", "--takeover-stay", "--require-coord", "--host=$(NODE_NAME)"} {
 			if !slices.Contains(c.Args, want) {
 				t.Errorf("%s: the daemon's arguments %q are without %s", from, c.Args, want)
 			}
 		}
-		for _, path := range []string{"/var/lib/flakeward", "/run/flakeward"} {
-			if !slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool {
-				return m.MountPath == path && slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool {
-					return v.Name == m.Name && v.HostPath != nil && v.HostPath.Path == path
-				})
-			}) {
-				t.Errorf("%s: %s is not the node's", from, path)
-			}
+		if path := "/run/flakeward"; !slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool {
+			return m.MountPath == path && slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool {
+				return v.Name == m.Name && v.HostPath != nil && v.HostPath.Path == path
+			})
+		}) {
+			t.Errorf("%s: %s is not the node's", from, path)
 		}
 		if *pod.AutomountServiceAccountToken || pod.HostNetwork || pod.HostPID || pod.HostIPC {
 			t.Errorf("%s: the pod has a token, or a namespace of the node", from)

@@ -52,7 +52,7 @@ func run(t *testing.T, stdin, name string, args ...string) string {
 func start(t *testing.T) *httptest.Server {
 	t.Helper()
 	c := daemontest.Config(sockettest.Dir(t))
-	c.Waiting.Rate, c.Grant.Step = "1000000/s", time.Second
+	c.Waiting.Rate = "1000000/s"
 	server := launch(t, c)
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
 	defer func() { _ = client.Close() }()

@@ -30,7 +30,7 @@ func startContainer(t *testing.T) *container {
 	out, err := exec.Command("docker", "run", "--detach", "--cgroupns", "private", "--cap-add", "SYS_ADMIN",
 		"--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
 		"--tmpfs", "/run", "--tmpfs", "/run/lock", "--volume", c.run+":/run/flakeward",
-		// A container's own file system may be one that is no place for a journal.
+		// A container's own file system may be one that is no place for a directory of the daemon's.
 		"--volume", "/var/lib/flakeward", "flakeward-systemd:local").Output()
 	if err != nil {
 		t.Fatalf("docker run: %v\n%s", err, said(err))

@@ -75,7 +75,7 @@ func TestAPackagesLife(t *testing.T) {
 			c.Error(err)
 		}
 		if owner := c.do("stat", "--format", "%U:%G %a", "/var/lib/flakeward"); owner != "flakeward:flakeward 700" {
-			c.Errorf("the state directory is %s", owner)
+			c.Errorf("the directory is %s", owner)
 		}
 		if text := c.property("StatusText"); text != "issuing IDs" {
 			c.Errorf("the status is %q", text)
@@ -89,21 +89,6 @@ func TestAPackagesLife(t *testing.T) {
 		if !strings.Contains(text, "ready: socket=") || regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\dT`).MatchString(text) {
 			c.Errorf("the entries of the daemon have no level, or a time of their own:\n%s", text)
 		}
-	})
-	step("root's identity of the machine reaches the daemon", func(c *container) {
-		log := func() string {
-			return c.do("sh", "-c", "journalctl --no-pager _PID=$(systemctl show -P MainPID flakeward)")
-		}
-		if text := log(); strings.Contains(text, "permission denied") {
-			c.Errorf("the daemon cannot read what the unit gives it:\n%s", text)
-		}
-		c.do("sh", "-c", "umask 077 && echo the machine of this test >/root/identity")
-		c.dropIn(`LoadCredential=machine-identity:/root/identity`)
-		c.do("systemctl", "restart", "flakeward")
-		if text := log(); strings.Contains(text, "no usable identity") {
-			c.Errorf("an identity that root can read is not used:\n%s", text)
-		}
-		c.dropIn("")
 	})
 	step("the unit is confined", func(c *container) {
 		out := c.do("systemd-analyze", "security", "--offline=true", "--no-pager", "/lib/systemd/system/flakeward.service")
@@ -215,7 +200,7 @@ func TestAPackagesLife(t *testing.T) {
 	step("removed, it keeps settings and state", func(c *container) {
 		c.do("dpkg", "--remove", "flakeward")
 		c.do("test", "-e", "/etc/flakeward/flakeward.yaml")
-		c.do("test", "-e", "/var/lib/flakeward/journal")
+		c.do("test", "-e", "/var/lib/flakeward/cluster")
 		c.do("test", "!", "-e", "/usr/bin/flakeward")
 		if _, err := ask(socket); err == nil {
 			c.Error("a removed daemon answers")

@@ -75,7 +75,7 @@ func start(t *testing.T) *site {
 	var first *daemontest.Daemon
 	for _, host := range []string{"alpha", "beta"} {
 		c := daemontest.Config(sockettest.Dir(t))
-		c.Host, c.Cluster.Coord, c.Grant.Step = host, s.etcd.URL("page"), time.Second
+		c.Host, c.Cluster.Coord = host, s.etcd.URL("page")
 		c.Version = "v1.2.3"
 		if first == nil {
 			c.Clock, c.Listen.Address = s.clock, "127.0.0.1:0"

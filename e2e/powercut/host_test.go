@@ -19,7 +19,6 @@ import (
 	"github.com/flakeward/flakeward/audit/received"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/dir"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
 	"github.com/flakeward/flakeward/generator"
@@ -37,24 +36,16 @@ const (
 
 // settings are a history's.
 type settings struct {
-	step, publish time.Duration
-	alone         bool // each start has an empty state directory
-	lies          func(path string) bool
+	publish time.Duration
+	lies    func(path string) bool
 }
 
-// drawn draws settings: short steps flush often, long ones have marks reach further.
+// drawn draws settings: whoever publishes often flushes often.
 func drawn(chance *rand.Rand) settings {
-	s := settings{step: 100 * time.Millisecond, publish: 100 * time.Millisecond}
-	switch chance.IntN(4) {
-	case 0:
-		s.step = 20 * time.Millisecond
-	case 1:
-		s.step = time.Second
-	}
 	if chance.IntN(3) == 0 {
-		s.publish = time.Second
+		return settings{publish: time.Second}
 	}
-	return s
+	return settings{publish: 100 * time.Millisecond}
 }
 
 // cut is when the power of one life is cut.
@@ -76,7 +67,7 @@ const (
 )
 
 // drawnCut draws one. A daemon that did not come to serve is followed by one that must.
-func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
+func drawnCut(chance *rand.Rand, served bool) cut {
 	c := cut{after: chance.IntN(2) == 0, from: serving, full: chance.IntN(4) == 0}
 	if served && chance.IntN(3) == 0 {
 		c.from, c.number = starting, 1+chance.IntN(firstFlushes)
@@ -87,10 +78,8 @@ func (s settings) drawnCut(chance *rand.Rand, served bool) cut {
 		c.counts, c.number = isRecord, 1+chance.IntN(8)
 	case what == 2:
 		c.from, c.number = stopping, 1+chance.IntN(6)
-	case what == 3 || s.alone:
-		c.number = 1 + chance.IntN(12)
 	default:
-		c.counts, c.number = isJournal, 1+chance.IntN(6)
+		c.number = 1 + chance.IntN(12)
 	}
 	return c
 }
@@ -129,9 +118,9 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 	mount := filepath.Join(at, "disk")
 	h.directory = filepath.Join(mount, "coord")
 	h.host.Flags = []string{
-		"--journal-step", s.step.String(), "--publish", s.publish.String(), "--host", "powercut", "--coord", "dir:" + h.directory,
+		"--publish", s.publish.String(), "--host", "powercut", "--coord", "dir:" + h.directory,
 	}
-	h.host.Env = []string{fault.Disk + "=fuse"}
+	h.host.Env = []string{fault.FUSE + "=1"}
 	if err := os.Mkdir(mount, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -144,13 +133,10 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 			t.Error(err)
 		}
 	})
-	if !s.alone {
-		h.host.StateDir = filepath.Join(mount, "state")
-	}
 	return h
 }
 
-// sector is where a write may be torn. Journal and records survive that at any byte.
+// sector is where a write may be torn. Records survive that at any byte.
 func sector(string) int64 { return 1 }
 
 // live has a daemon live until the power is cut, and the disk forget.
@@ -228,12 +214,11 @@ func (h *host) end() {
 }
 
 // between is what happens, as chance has it, while there is no power. The clock is set back, by up
-// to what the last start took and a step and a half. Now and then the disk comes back as another
-// device: the journal in it is a copy then, for all that the daemon can know.
+// to what the last start took and two seconds. Now and then the disk comes back as another device.
 func (h *host) between() {
 	h.Helper()
 	if h.chance.IntN(3) > 0 {
-		h.back(time.Duration(h.chance.Int64N(int64(h.took + 200*time.Millisecond + h.step*3/2))))
+		h.back(time.Duration(h.chance.Int64N(int64(h.took + 2*time.Second))))
 		h.tally.stepped++
 	}
 	if h.chance.IntN(12) == 0 {
@@ -285,9 +270,6 @@ func (h *host) start() *life {
 	over, cancel := context.WithTimeoutCause(h.Context(), timeout, errors.New("a daemon takes too long"))
 	l := &life{begun: time.Now(), served: make(chan struct{}), over: over, cancel: cancel}
 	var err error
-	if h.alone {
-		h.host.StateDir = filepath.Join(h.TempDir(), "state")
-	}
 	if l.daemon, err = h.host.Start(h.Context()); err != nil {
 		h.Fatal(err)
 	}
@@ -334,11 +316,10 @@ func (h *host) collect(l *life) {
 	h.lives[fmt.Sprintf("life %d", len(h.lives)+1)] = l.ids
 }
 
-// compare counts the IDs of a life above what their worker ID's record and the journals on the disk
-// have after the cut.
+// compare counts the IDs of a life above what their worker ID's record has after the cut.
 func (h *host) compare(ids []int64) {
 	h.Helper()
-	entries, records := h.journaled(), h.recorded()
+	records := h.recorded()
 	for _, id := range ids {
 		parts, err := h.layout.Decompose(id)
 		if err != nil {
@@ -347,12 +328,6 @@ func (h *host) compare(ids []int64) {
 		h.tally.compared++
 		if parts.Tick > records[int(parts.Worker)] {
 			h.tally.aboveRecord++
-		}
-		if e, named := entries[int(parts.Worker)]; named {
-			h.tally.marked++
-			if parts.Tick > e.Mark {
-				h.tally.aboveMark++
-			}
 		}
 	}
 }
@@ -379,45 +354,19 @@ func (h *host) recorded() map[int]generator.Tick {
 	return ceilings
 }
 
-// journaled is what the journals say of each worker ID: of several entries the highest. They are
-// read from a copy, for only the daemon's drill build takes a directory on FUSE.
-func (h *host) journaled() map[int]journal.Entry {
-	h.Helper()
-	if h.alone {
-		return nil
-	}
-	paths, err := filepath.Glob(filepath.Join(h.host.StateDir, "journal"))
-	copied := h.TempDir()
-	for _, path := range paths {
-		data, e := os.ReadFile(path)
-		err = errors.Join(err, e, os.WriteFile(filepath.Join(copied, filepath.Base(path)), data, 0o600))
-	}
-	c, e := journal.Look(copied)
-	if err = errors.Join(err, e); err != nil {
-		h.Fatal(err)
-	}
-	entries := map[int]journal.Entry{}
-	if c != nil {
-		for _, e := range c.Entries {
-			entries[e.Worker] = e
-		}
-	}
-	return entries
-}
-
 // duplicates compares all IDs.
 func (h *host) duplicates() received.Duplicates {
 	return received.FindDuplicates(slices.Concat(slices.Collect(maps.Values(h.lives))...))
 }
 
 // judge fails the test if an ID came twice, if two lives issued from one tick of a worker ID, or if
-// an ID was above its record or its mark.
+// an ID was above its record.
 func (h *host) judge() {
 	h.Helper()
 	found, shared := h.duplicates(), received.FindSharedTicks(h.layout, h.lives)
 	h.tally.ids, h.tally.repeated = found.IDs, found.Repeated
-	if found.Repeated > 0 || shared.Shared > 0 || h.tally.aboveMark+h.tally.aboveRecord > 0 {
-		h.Errorf("%d IDs, %d duplicates: %v; %d shared ticks: %q; %d IDs above the record, %d above the journal's mark; the daemons said:\n%s",
-			found.IDs, found.Repeated, found.Examples, shared.Shared, shared.Examples, h.tally.aboveRecord, h.tally.aboveMark, h.logged())
+	if found.Repeated > 0 || shared.Shared > 0 || h.tally.aboveRecord > 0 {
+		h.Errorf("%d IDs, %d duplicates: %v; %d shared ticks: %q; %d IDs above the record; the daemons said:\n%s",
+			found.IDs, found.Repeated, found.Examples, shared.Shared, shared.Examples, h.tally.aboveRecord, h.logged())
 	}
 }

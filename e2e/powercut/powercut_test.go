@@ -3,14 +3,10 @@
 // Package powercut cuts the power of a host whose daemon has a directory as its coordinator, on a
 // disk that loses what was not flushed. The disk is a file system that forgets (package forgetfs);
 // the daemon is a process of its own, built as for all drills, under load. The power goes at a
-// flush of a record, of the journal, of a directory, or of anything else there, just before it
-// takes effect or just after. Then a new daemon starts on what is left, often with its clock set
-// back so that a lost record would show. It must serve again, and no ID may be one that ever left
-// any daemon on that disk, nor above what its worker ID's record and the journal have after the
-// cut.
-//
-// The journal lies on the same disk, or each start has an empty state directory elsewhere, so that
-// no journal stands in for a record.
+// flush of a record, of a directory, or of anything else there, just before it takes effect or just
+// after. Then a new daemon starts, with nothing but the directory, often with its clock set back so
+// that a lost record would show. It must serve again, and no ID may be one that ever left any daemon
+// on that disk, nor above what its worker ID's record has after the cut.
 //
 // The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000
 // cuts.
@@ -79,12 +75,7 @@ func begin(t *testing.T) uint64 {
 const firstFlushes = 20
 
 // The power is cut at each of the first flushes of a daemon on an empty disk, and then at others.
-func TestPowerCuts(t *testing.T) { powerCuts(t, false) }
-
-// The same without a journal: each start has an empty state directory.
-func TestPowerCutsOfTheDirectoryAlone(t *testing.T) { powerCuts(t, true) }
-
-func powerCuts(t *testing.T, alone bool) {
+func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
 	histories := min(*cuts, firstFlushes)
@@ -97,13 +88,11 @@ func powerCuts(t *testing.T, alone bool) {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
 				chance := rand.New(rand.NewPCG(s, uint64(i)))
-				s := drawn(chance)
-				s.alone = alone
-				h := newHost(t, chance, s)
+				h := newHost(t, chance, drawn(chance))
 				h.live(cut{number: i%firstFlushes + 1, after: (i/firstFlushes+i)%2 == 0})
 				for h.tally.cuts < (*cuts+i)/histories {
 					h.between()
-					h.live(h.drawnCut(chance, h.serving.Load()))
+					h.live(drawnCut(chance, h.serving.Load()))
 				}
 				h.between()
 				h.end()
@@ -116,35 +105,9 @@ func powerCuts(t *testing.T, alone bool) {
 	if *cuts >= 8*firstFlushes && total.of[spareFile] == 0 {
 		t.Error("the power was never cut at a flush of a spare file")
 	}
-	if !t.Failed() && (total.cuts != *cuts || total.compared == 0 || (total.marked == 0) != alone) {
-		t.Errorf("%d cuts, not %d; %d IDs were compared with a record, %d with a mark", total.cuts, *cuts, total.compared, total.marked)
+	if !t.Failed() && (total.cuts != *cuts || total.compared == 0) {
+		t.Errorf("%d cuts, not %d; %d IDs were compared with a record", total.cuts, *cuts, total.compared)
 	}
-}
-
-// That a mark is lost shows as duplicates: here by a disk that reports flushes of the journal as
-// done when they are not, from the time on when the daemon serves.
-func TestALostMarkShows(t *testing.T) {
-	t.Parallel()
-	s := begin(t)
-	chance := rand.New(rand.NewPCG(s, 0))
-	const limit = 30
-	var h *host
-	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 10 * time.Second, lies: func(path string) bool {
-		return h.serving.Load() && isJournal(path)
-	}})
-	for n := range limit {
-		h.live(cut{from: serving, counts: isJournal, number: 10 + chance.IntN(5)})
-		// The next one begins to issue a second before this one ended, if the mark lets it.
-		h.back(h.took + time.Second)
-		if same := h.duplicates(); same.Repeated > 0 {
-			if h.tally.aboveMark == 0 {
-				t.Error("no ID was above the mark that was lost")
-			}
-			t.Logf("%d duplicates among %d IDs after %d cuts", same.Repeated, same.IDs, n+1)
-			return
-		}
-	}
-	t.Errorf("no duplicate among %d IDs after %d cuts of a disk that lies", h.duplicates().IDs, limit)
 }
 
 // That a record is lost shows: here by a disk that reports flushes of records as done when they are
@@ -155,7 +118,7 @@ func TestALostRecordShows(t *testing.T) {
 	chance := rand.New(rand.NewPCG(s, 0))
 	const limit = 30
 	var h *host
-	h = newHost(t, chance, settings{step: 200 * time.Millisecond, publish: 100 * time.Millisecond, alone: true, lies: func(path string) bool {
+	h = newHost(t, chance, settings{publish: 100 * time.Millisecond, lies: func(path string) bool {
 		return h.serving.Load() && inDirectory(path)
 	}})
 	for n := range limit {
@@ -168,11 +131,8 @@ func TestALostRecordShows(t *testing.T) {
 	t.Errorf("no ID was above its record, after %d cuts of a disk that lies", limit)
 }
 
-// isJournal, isRecord and inDirectory say what a flush was of: the journal; a record of the
-// directory, which is made anew or of the spare file, or the names of the records; anything in the
-// directory.
-func isJournal(path string) bool { return strings.HasPrefix(path, "state/journal") }
-
+// isRecord and inDirectory say what a flush was of: a record of the directory, which is made anew or
+// of the spare file, or the names of the records; anything in the directory.
 func isRecord(path string) bool {
 	return inDirectory(path) && (strings.HasSuffix(path, "/new") || isSpare(path) || strings.HasSuffix(path, "/workers"))
 }

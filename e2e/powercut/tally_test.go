@@ -30,8 +30,6 @@ type tally struct {
 
 	compared    int // IDs that were compared with the record of their worker ID after the cut
 	aboveRecord int // of them, those above its ceiling
-	marked      int // IDs whose worker ID a journal named after the cut
-	aboveMark   int // of them, those above its mark
 }
 
 // spareFile is the kind of a flush on a full disk, where a record is exchanged with the spare file.
@@ -42,8 +40,6 @@ func kind(f forgetfs.Flush) string {
 	switch {
 	case f.Number == 0:
 		return "no flush"
-	case isJournal(f.Path):
-		return "journal"
 	case isSpare(f.Path):
 		return spareFile
 	case isRecord(f.Path) && f.Directory:
@@ -97,8 +93,6 @@ func (t *tally) add(o *tally) {
 	t.repeated += o.repeated
 	t.compared += o.compared
 	t.aboveRecord += o.aboveRecord
-	t.marked += o.marked
-	t.aboveMark += o.aboveMark
 }
 
 func (t *tally) String() string {
@@ -108,8 +102,8 @@ func (t *tally) String() string {
 	}
 	slices.Sort(of)
 	slices.Sort(t.starts)
-	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a record, %d with a mark",
-		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.compared, t.marked)
+	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a record",
+		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.compared)
 	if n := len(t.starts); n > 0 {
 		text += fmt.Sprintf("; %d daemons served, after %v (median), %v (99 in 100), %v (longest)", n,
 			t.starts[n/2].Round(time.Millisecond), t.starts[n*99/100].Round(time.Millisecond), t.starts[n-1].Round(time.Millisecond))

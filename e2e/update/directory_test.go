@@ -17,9 +17,8 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// Two daemons with one directory are a cluster of two. Each is killed under load and started again, with
-// an empty state directory, so that the directory alone knows what was issued: no ID comes twice, and
-// no two of all their lives issue from one tick of a worker ID.
+// Two daemons with one directory are a cluster of two. Each is killed under load and started again: no
+// ID comes twice, and no two of all their lives issue from one tick of a worker ID.
 func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
 	program, err := binary()
 	if err != nil {
@@ -32,9 +31,8 @@ func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
 		for i := range 2 {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
 				t.Parallel()
-				h := must.Get(process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", "dir:"+directory, "--window", "1s", "--publish", "100ms", "--journal-step", "100ms"))(t)
+				h := must.Get(process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", "dir:"+directory, "--window", "1s", "--publish", "100ms"))(t)
 				for n := range times(10, 1000) {
-					h.StateDir = filepath.Join(t.TempDir(), "state")
 					d := start(t, h)
 					c := ask(t, h.Socket, 2, true)
 					told := info.Parse(must.Get(load.Ask(t.Context(), h.Socket, (*wire.Reader).Bulk, "INFO"))(t)).Map()

@@ -19,7 +19,7 @@ func TestASignalStartsTheProgramAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", "dir:")
+	h, err := process.NewHost(program, sockettest.Dir(t)+"/h")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,11 @@ import (
 const (
 	killed  = "killed"
 	stopped = "stopped"
-	hung    = "disk hung" // the flushes of the journal, of both sides
-	cut     = "cut off"   // both sides, from the coordinator
+	cut     = "cut off" // both sides, from the coordinator
 	joined  = "another newcomer comes"
 )
 
-var kinds = []string{killed, stopped, hung, cut, joined}
+var kinds = []string{killed, stopped, cut, joined}
 
 type disturbance struct {
 	step fault.Step
@@ -45,7 +44,6 @@ type stage struct {
 	*process.Host
 	proxy      *faultproxy.Proxy // nil: the coordinator is a directory
 	stopAt     string
-	hang       string
 	random     *rand.Rand
 	issued     []int64
 	mostServed time.Duration
@@ -62,12 +60,12 @@ var drillBuild = sync.OnceValues(func() (_ string, err error) {
 func newStage(t *testing.T, program, coord string, proxy *faultproxy.Proxy) *stage {
 	t.Helper()
 	dir := sockettest.Dir(t) + "/h"
-	h, err := process.NewHost(program, dir, "--coord", coord, "--takeover", "--journal-step", "500ms", "--max-block", "1m")
+	h, err := process.NewHost(program, dir, "--coord", coord, "--takeover", "--max-block", "1m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, Host: h, proxy: proxy, stopAt: dir + "/stop", hang: dir + "/hang", random: rand.New(rand.NewPCG(3, 4))}
-	h.Env = []string{fault.StopAt + "=" + s.stopAt, fault.Disk + "=hung/" + s.hang}
+	s := &stage{T: t, Host: h, proxy: proxy, stopAt: dir + "/stop", random: rand.New(rand.NewPCG(3, 4))}
+	h.Env = []string{fault.StopAt + "=" + s.stopAt}
 	return s
 }
 
@@ -104,15 +102,13 @@ func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 		<-time.After(s.some(600*time.Millisecond, 10*time.Second)) // above and below what one message may take
 		begun = time.Now()
 		s.must(victim.Resume())
-	case hung:
-		s.must(os.WriteFile(s.hang, nil, 0o600))
-		s.must(victim.Resume())
-		<-time.After(s.some(300*time.Millisecond, 5*time.Second))
-		begun = time.Now()
-		s.must(os.Remove(s.hang))
 	case cut:
 		s.proxy.CutAll()
 		s.must(victim.Resume())
+		// Between the message that decides and the newcomer's claim nobody has a worker ID.
+		<-time.After(s.some(3*time.Second, 10*time.Second))
+		begun = time.Now()
+		s.proxy.Open()
 	case joined:
 		all = append(all, launch(s.T, s.Host))
 		<-time.After(100*time.Millisecond + s.some(400*time.Millisecond, time.Second)) // it mostly asks meanwhile
@@ -121,9 +117,6 @@ func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 	}
 	last, served := s.last(all)
 	s.mostServed = max(s.mostServed, served.Sub(begun))
-	if what.kind == cut {
-		s.proxy.Open()
-	}
 	s.issued = append(s.issued, c.end()...)
 	if what.kind == joined {
 		for i, each := range all {
@@ -210,7 +203,7 @@ func TestEachStepOfATakeoverIsDisturbed(t *testing.T) {
 		t.Fatal(err)
 	}
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
-	servers := []string{"dir:", "etcd://%s/steps", "zk://%s/steps"}
+	servers := []string{"dir:" + filepath.Join(t.TempDir(), "coord"), "etcd://%s/steps", "zk://%s/steps"}
 	addresses := []string{"", etcd.Endpoint(0), zookeeper.Addresses()[0]}
 	var plans [3][]disturbance
 	for range times(1, 5) {

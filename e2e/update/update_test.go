@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -53,10 +54,10 @@ func onEach(t *testing.T, test func(*testing.T, *process.Host)) {
 	}
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
-		"dir": "dir:", "etcd": etcd.URL("update"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/update",
+		"dir": "dir:" + filepath.Join(t.TempDir(), "coord"), "etcd": etcd.URL("update"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/update",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", url, "--takeover", "--journal-step", "500ms")
+			h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", url, "--takeover")
 			if err != nil {
 				t.Fatal(err)
 			}

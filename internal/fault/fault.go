@@ -1,6 +1,6 @@
 // Package fault is where drills reach into the program: the names of the variables that they set, and
 // Hold, Point and Synced, the calls in the product's code. All else that a drill changes is handed to the
-// daemon from outside, by package inject: the clock, the disk, and the recorder.
+// daemon from outside, by package inject: the clock, and the recorder.
 //
 // Without the build tag drill, they are empty, and the program does not have package inject.
 package fault
@@ -9,9 +9,8 @@ package fault
 const (
 	// Clock is the path of a file with the offset of the wall clock.
 	Clock = "FLAKEWARD_DRILL_CLOCK"
-	// Disk is which disk the journal lies on: volatile, volatile/5s or fuse, or
-	// one that flushes nothing while a file exists: hung/PATH.
-	Disk = "FLAKEWARD_DRILL_DISK"
+	// FUSE lets a directory lie on FUSE, if it says anything.
+	FUSE = "FLAKEWARD_DRILL_FUSE"
 	// Evidence is the directory for the logs of what the daemon does.
 	Evidence = "FLAKEWARD_DRILL_EVIDENCE"
 	// Records is the path of a file for the records that a directory has synced: see Synced.

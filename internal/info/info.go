@@ -19,14 +19,13 @@ const (
 	Condition = "condition"  // what keeps the daemon from working as it should; empty: nothing
 
 	Coordinator = "coordinator"       // its URL, with *** for what is secret
-	StateDir    = "state_dir"         // the path of the state directory
 	Version     = "flakeward_version" // every daemon tells it, and no server of another kind does
 	Redis       = "redis_version"     // whose protocol is spoken: Redis servers tell it too
 )
 
 // texts are the keys whose values are texts even if they look like numbers: people choose them, or
 // chance does.
-var texts = []string{"claim", "flakeward_version", "host", "opening", "redis_version", "socket", "state_dir"}
+var texts = []string{"claim", "flakeward_version", "host", "opening", "redis_version", "socket"}
 
 // number is what JSON takes for one.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)

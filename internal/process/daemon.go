@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,16 +51,12 @@ func build(ctx context.Context, dir, module, pkg, tags string) (string, error) {
 
 // Host is what outlives the daemons that run on it.
 type Host struct {
-	Binary   string
-	Socket   string
-	StateDir string
-	Clock    *Clock   // of a drill build; nil: the machine's
-	Log      string   // file that all daemons' logs are appended to
-	Flags    []string // more flags for each daemon
-	Env      []string // more of its environment, as NAME=value
-	// Within is a command that gets the program and its arguments as its last ones and becomes it
-	// by exec, such as nsenter; nil: the program is started itself.
-	Within []string
+	Binary string
+	Socket string
+	Clock  *Clock   // of a drill build; nil: the machine's
+	Log    string   // file that all daemons' logs are appended to
+	Flags  []string // more flags for each daemon; of two coordinators the last counts
+	Env    []string // more of its environment, as NAME=value
 
 	created bool // the cluster
 }
@@ -91,15 +86,15 @@ func (h *Host) Create(ctx context.Context) error {
 	return nil
 }
 
-// NewHost has daemons of the given program keep everything below dir.
+// NewHost has daemons of the given program keep everything below dir. They have a directory there as
+// their coordinator unless the flags name another.
 func NewHost(binary, dir string, flags ...string) (*Host, error) {
 	h := &Host{
-		Binary:   binary,
-		Socket:   filepath.Join(dir, "s.sock"),
-		StateDir: filepath.Join(dir, "state"),
-		Clock:    &Clock{path: filepath.Join(dir, "clock")},
-		Log:      filepath.Join(dir, "daemon.log"),
-		Flags:    flags,
+		Binary: binary,
+		Socket: filepath.Join(dir, "s.sock"),
+		Clock:  &Clock{path: filepath.Join(dir, "clock")},
+		Log:    filepath.Join(dir, "daemon.log"),
+		Flags:  append([]string{"--coord", "dir:" + filepath.Join(dir, "coord")}, flags...),
 	}
 	return h, os.MkdirAll(dir, 0o700)
 }
@@ -150,8 +145,8 @@ func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	if h.Clock != nil {
 		env = append([]string{fault.Clock + "=" + h.Clock.path}, env...)
 	}
-	args := append([]string{h.Binary, "daemon", "--socket", h.Socket, "--state-dir", h.StateDir, "--log-json"}, h.Flags...)
-	d.Process, err = Start(ctx, Program{Command: append(slices.Clone(h.Within), args...), Env: env, Log: d.said})
+	args := append([]string{h.Binary, "daemon", "--socket", h.Socket, "--log-json"}, h.Flags...)
+	d.Process, err = Start(ctx, Program{Command: args, Env: env, Log: d.said})
 	if err != nil {
 		_ = kept.Close()
 		return nil, err

@@ -42,9 +42,7 @@ func (p *Plan) aheads(r *rand.Rand) (faults []Fault) {
 				}
 				return
 			case 1: // over a restart
-				faults = append(faults, Fault{At: f.At + upTo(r, long), Kind: pick(r, Kill, PowerCut, Restart, Rebooted), Daemon: daemon, For: between(r, 100*time.Millisecond, 3*time.Second)})
-			case 2: // at a start on an empty disk
-				faults = append(faults, Fault{At: f.At + upTo(r, long), Kind: DiskLost, Daemon: daemon, For: between(r, 100*time.Millisecond, 3*time.Second)})
+				faults = append(faults, Fault{At: f.At + upTo(r, long), Kind: pick(r, Kill, Restart, Rebooted), Daemon: daemon, For: between(r, 100*time.Millisecond, 3*time.Second)})
 			}
 			faults = append(faults, f)
 		}

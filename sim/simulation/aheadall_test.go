@@ -20,7 +20,7 @@ const year = 365 * 24 * time.Hour
 func crowd(servers tree.Kind, length time.Duration) simulation.Plan {
 	p := simulation.Plan{
 		Seed: 1, Servers: servers, Layout: "time=41@1ms,worker=4,sequence=13;epoch=2026-01-01",
-		Timing: grant.Timing{Window: 2 * time.Minute, Publish: 10 * time.Second, Step: time.Second},
+		Timing: grant.Timing{Window: 2 * time.Minute, Publish: 10 * time.Second},
 		TTL:    10 * time.Second, Load: time.Second, Length: scheduler.Time(length),
 	}
 	for d := range 14 {
@@ -112,8 +112,8 @@ func (m *made) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// One host of four has a wrong clock and no volume, and its daemon is in a crash loop. It serves by the
-// time of the others.
+// One host of four has a wrong clock, and its daemon is in a crash loop. It serves by the time of the
+// others, who were there first: a member is known to have come to a time once it has published one.
 func TestACrashLoopWithAWrongClockServes(t *testing.T) {
 	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
 		for _, ahead := range []time.Duration{0, time.Hour, year} {
@@ -123,9 +123,10 @@ func TestACrashLoopWithAWrongClockServes(t *testing.T) {
 				p := crowd(servers, 20*time.Second+starts*each)
 				p.Hosts, p.Apart = []int{0, 1, 2, 3}, []time.Duration{0, 0, 0, ahead}
 				p.Lead = believed
+				p.Faults = []simulation.Fault{{At: scheduler.Time(300 * time.Millisecond), Kind: simulation.Kill, Daemon: 3, For: 15 * time.Second}}
 				for i := range starts {
 					p.Faults = append(p.Faults, simulation.Fault{
-						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.DiskLost, Daemon: 3, For: time.Millisecond,
+						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.Kill, Daemon: 3, For: time.Millisecond,
 					})
 				}
 				seen := &made{by: "d3"}

@@ -19,12 +19,12 @@ var errNoAnswer = errors.New("no answer")
 
 // conditions are those between the daemons and the servers. Probabilities are those of one request.
 type conditions struct {
-	down               int // the servers do not answer
-	lost, late, twice  float64
-	stale              float64
-	deaf, mute, slowed []int // by host: it does not hear, is not heard; by daemon: its disk is slow
-	quiet              []int // by daemon: nobody asks it
-	early              int   // the servers were restored, and the marks are not raised yet
+	down              int // the servers do not answer
+	lost, late, twice float64
+	stale             float64
+	deaf, mute        []int // by host: it does not hear, is not heard
+	quiet             []int // by daemon: nobody asks it
+	early             int   // the servers were restored, and the marks are not raised yet
 }
 
 // call is one request under way.

@@ -69,7 +69,7 @@ func TestAHundredClocksGoBackAnHour(t *testing.T) {
 	asked := &requests{t: t, after: time.Minute}
 	plan := simulation.Plan{
 		Seed: 1, Servers: tree.Etcd, Layout: "time=41@1ms,worker=7,sequence=12;epoch=2026-01-01",
-		Timing: grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second, Step: time.Second},
+		Timing: grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second},
 		TTL:    10 * time.Second, Load: 500 * time.Millisecond, Length: scheduler.Time(asked.after + 2*time.Minute),
 	}
 	for d := range daemons {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -37,8 +36,8 @@ func PlanOf(seed uint64) Plan {
 		Servers:       pick(r, tree.Etcd, tree.ZooKeeper),
 		ShowsRestores: r.IntN(2) == 0,
 		Timing: grant.Timing{
-			Step:    pick(r, 200*time.Millisecond, 500*time.Millisecond, time.Second, 2*time.Second),
-			Publish: pick(r, 300*time.Millisecond, time.Second, 2*time.Second, 4*time.Second),
+			RestartWait: pick(r, 0, 500*time.Millisecond, time.Second, 2*time.Second),
+			Publish:     pick(r, 300*time.Millisecond, time.Second, 2*time.Second, 4*time.Second),
 		},
 		TTL:    pick(r, 2*time.Second, 3*time.Second, 6*time.Second),
 		Load:   pick(r, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond),
@@ -49,7 +48,7 @@ func PlanOf(seed uint64) Plan {
 		tick = "1ms"
 		p.Layout = "time=32@1ms,worker=2,sequence=8;epoch=" + ends.Add(-time.Millisecond<<32).Format(time.RFC3339Nano)
 	}
-	p.Timing.Window = max(2*p.Timing.Publish, 2*p.Timing.Step, pick(r, time.Second, 4*time.Second, 10*time.Second, 30*time.Second))
+	p.Timing.Window = max(2*p.Timing.Publish, pick(r, time.Second, 4*time.Second, 10*time.Second, 30*time.Second))
 	for i := range 2 + r.IntN(3) {
 		host := i
 		if i > 0 && r.IntN(8) == 0 {
@@ -152,26 +151,21 @@ func (p Plan) beside(r *rand.Rand, f Fault) Fault {
 	case 1:
 		g = Fault{Daemon: f.Daemon, Kind: Step, At: f.At + upTo(r, f.For), By: -between(r, time.Millisecond, 10*time.Second)}
 	case 2: // just so far back that the daemon was there with its last marks
-		g = Fault{Daemon: f.Daemon, Kind: Step, At: f.At + upTo(r, f.For), By: -f.For - time.Duration(upTo(r, 2*p.Timing.Step))}
+		g = Fault{Daemon: f.Daemon, Kind: Step, At: f.At + upTo(r, f.For), By: -f.For - time.Duration(upTo(r, 2*time.Second))}
 	}
 	return g
 }
 
-// What a claim, a grant and a release take, in requests and in steps of the disk.
-var (
-	requests = []string{"", "", "", "create a claim", "read what was claimed", "open a record", "open a record", "extend a grant", "extend a grant", "release a worker ID",
-		"release a worker ID", "delete a claim", "list the claims", "list own claims", "look for the layout", "take a number", "open a session", "read the host's worker ID"}
-	steps = []string{"", "", string(disk.StepOpen), string(disk.StepWrite), string(disk.StepSync)}
-)
+// What a claim, a grant and a release take.
+var requests = []string{"", "", "", "create a claim", "read what was claimed", "open a record", "open a record", "extend a grant", "extend a grant", "release a worker ID",
+	"release a worker ID", "delete a claim", "list the claims", "list own claims", "look for the layout", "take a number", "open a session", "read the host's worker ID"}
 
 // at puts a fault at a step of its daemon.
 func at(r *rand.Rand, f Fault) Fault {
-	f.Where, f.N = pick(r, "send", "send", "reply", "reply", "disk", "disk", "issue"), 1
+	f.Where, f.N = pick(r, "send", "send", "reply", "reply", "issue"), 1
 	switch f.Where {
 	case "send", "reply":
 		f.What = pick(r, requests...)
-	case "disk":
-		f.What = pick(r, steps...)
 	}
 	if f.What == "" {
 		f.N += r.IntN(10)
@@ -193,16 +187,16 @@ func (p Plan) scenario(r *rand.Rand) []Fault {
 	case 3: // the holder who comes back, perhaps
 		first = []Fault{{At: when, Kind: EndSession, Daemon: d}, {At: when - upTo(r, 1e9), Kind: Cut, Daemon: d, For: between(r, time.Second, 8*time.Second)}}
 	case 4:
-		first = []Fault{{At: when, Kind: pick(r, Kill, PowerCut), Daemon: d, For: short}}
+		first = []Fault{{At: when, Kind: Kill, Daemon: d, For: short}}
 	case 5:
 		first = []Fault{{At: when, Kind: Clear, Daemon: d}}
 	}
-	armed := Fault{At: when - 1e6, Daemon: d, Kind: pick(r, Kill, Kill, Kill, PowerCut), For: pick(r, time.Millisecond, 100*time.Millisecond, time.Second)}
+	armed := Fault{At: when - 1e6, Daemon: d, Kind: Kill, For: pick(r, time.Millisecond, 100*time.Millisecond, time.Second)}
 	if r.IntN(2) == 0 {
 		armed.Cut = between(r, 3*time.Second, 20*time.Second)
 	}
 	if r.IntN(2) == 0 {
-		armed = p.fault(r, pick(r, ReplyLost, ReplyLost, RequestLost, RequestLate, RequestLate, Refused, EndSession, Clear, Raise, Restart, Step, Pause, Cut, DiskFails, DiskFull, DirMoved, Outage, MessageLoss))
+		armed = p.fault(r, pick(r, ReplyLost, ReplyLost, RequestLost, RequestLate, RequestLate, Refused, EndSession, Clear, Raise, Restart, Step, Pause, Cut, Outage, MessageLoss))
 		armed.At, armed.Daemon = when-1e6, d
 	}
 	armed = at(r, armed)
@@ -212,7 +206,7 @@ func (p Plan) scenario(r *rand.Rand) []Fault {
 	faults := append(first, armed)
 	switch r.IntN(5) {
 	case 0: // a crash soon after
-		faults = append(faults, at(r, Fault{At: when + 1, Kind: pick(r, Kill, PowerCut), Daemon: d, For: short, Cut: pick(r, 0, 8*time.Second)}))
+		faults = append(faults, at(r, Fault{At: when + 1, Kind: Kill, Daemon: d, For: short, Cut: pick(r, 0, 8*time.Second)}))
 	case 1: // it is cut off then, and others get on
 		faults = append(faults, Fault{At: when + upTo(r, time.Second), Kind: Cut, Daemon: d, For: between(r, 2*time.Second, 15*time.Second)})
 	case 2: // the coordinator is away when it starts again
@@ -254,7 +248,7 @@ func (p Plan) contested(r *rand.Rand) []Fault {
 
 // rare are the kinds after which a cluster needs long to be itself again.
 func rare(k Kind) bool {
-	return k == Restored || k == Wiped || k == Raise || k == DiskLost || k == DamagedLayout || k == DamagedRecord || k == Misconfigured
+	return k == Restored || k == Wiped || k == Raise || k == DamagedLayout || k == DamagedRecord || k == Misconfigured
 }
 
 func (p Plan) fault(r *rand.Rand, k Kind) Fault {
@@ -272,7 +266,7 @@ func (p Plan) fault(r *rand.Rand, k Kind) Fault {
 		f.P = float64(sign) * pick(r, 0.0005, 0.01, 0.1, 0.3)
 	case Leap:
 		f.For = 0
-	case Kill, PowerCut, Restart, DiskLost:
+	case Kill, Restart:
 		f.For = pick(r, time.Millisecond, 100*time.Millisecond, time.Second, between(r, 50*time.Millisecond, 8*time.Second))
 		if r.IntN(3) == 0 {
 			f = at(r, f)
@@ -281,11 +275,9 @@ func (p Plan) fault(r *rand.Rand, k Kind) Fault {
 				f.Cut = between(r, 3*time.Second, 20*time.Second)
 			}
 		}
-	case DiskFails:
-		f.What = pick(r, steps...)
 	case MessageLoss, Late, Twice, Stale:
 		f.P = pick(r, 0.05, 0.2, 0.5)
-	case EndSession, Clear, Raise, Wiped, DamagedHint, RequestLost, ReplyLost, Refused, DirMoved:
+	case EndSession, Clear, Raise, Wiped, DamagedHint, RequestLost, ReplyLost, Refused:
 		f.For = 0
 	case RequestLate:
 		f.For = time.Second + between(r, 50*time.Millisecond, 8*time.Second)

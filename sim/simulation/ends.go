@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// End is how a request to the coordinator or a step of the disk ended, and where: What is the
-// request or the step, Place is the function of the daemon that called for it, and learns of the
+// End is how a request to the coordinator ended, and where: What is the request, Place is the function of the daemon that called for it, and learns of the
 // end.
 type End struct{ What, How, Place string }
 
-// How a request ends. A step of the disk is done or failed, or failed and done all the same.
+// How a request ends.
 const (
 	Answered = "answered"
 	Refusal  = "refused"
@@ -29,9 +28,6 @@ func (e Ends) Add(more Ends) {
 	}
 }
 
-// ofDisk begins the name of a step of the disk.
-const ofDisk = "disk: "
-
 // ended counts an end.
 func (p *proc) ended(what, how, place string) {
 	p.sim.ends[End{what, how, place}]++
@@ -44,7 +40,7 @@ func placed() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		frame, more := frames.Next()
-		if _, name, ok := strings.Cut(frame.Function, "/daemon/"); ok && !strings.HasPrefix(name, "journal.") {
+		if _, name, ok := strings.Cut(frame.Function, "/daemon/"); ok {
 			return name
 		}
 		if !more {

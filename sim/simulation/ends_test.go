@@ -3,7 +3,6 @@ package simulation_test
 import (
 	"testing"
 
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/simulation"
 )
 
@@ -12,7 +11,6 @@ func TestARunCountsEnds(t *testing.T) {
 	ends := simulation.Run(simulation.PlanOf(1), nil).Ends
 	for _, e := range []simulation.End{
 		{What: "extend a grant", Place: "grant.(*claimer).publish", How: "answered"},
-		{What: "disk: " + string(disk.StepSync), Place: "grant.(*writer).write", How: disk.Done},
 	} {
 		if ends[e] == 0 {
 			t.Errorf("no %+v in %v", e, ends)

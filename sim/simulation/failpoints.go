@@ -17,7 +17,7 @@ type failpoint struct {
 
 // ends are the kinds after which a process is no more.
 func ends(k Kind) bool {
-	return k == Kill || k == PowerCut || k == DiskLost
+	return k == Kill
 }
 
 // arm arms a failpoint: the fault is injected at a step of its daemon, in this start or a later

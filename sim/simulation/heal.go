@@ -21,7 +21,7 @@ const (
 func (sim *Simulation) heal() {
 	sim.healed = true
 	sim.conditions.down, sim.conditions.lost, sim.conditions.late, sim.conditions.twice, sim.conditions.stale = 0, 0, 0, 0, 0
-	for _, counts := range [][]int{sim.conditions.deaf, sim.conditions.mute, sim.conditions.slowed, sim.conditions.quiet} {
+	for _, counts := range [][]int{sim.conditions.deaf, sim.conditions.mute, sim.conditions.quiet} {
 		clear(counts)
 	}
 	sim.mendAll()
@@ -43,7 +43,6 @@ func (sim *Simulation) heal() {
 		h.clocks.Step(now, time.Duration(right-h.read().Wall))
 	}
 	for _, s := range sim.slots {
-		s.disk.Full, s.disk.Failing = false, false
 		s.armed, s.requestFault = nil, nil
 	}
 	sim.say(nil, "nothing goes wrong any more; clocks show tick %d", sim.layout.TickAt(right))

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"syscall"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -39,7 +37,7 @@ func (sim *Simulation) fire(f Fault, s *slot) {
 		done = sim.hush(f, s)
 	} else if f.Kind.OfClocks() {
 		done = sim.injectClock(f, s.host)
-	} else if f.Kind <= DiskLost {
+	} else if f.Kind <= Restart {
 		done = sim.injectDaemon(f, s)
 	} else {
 		done = sim.injectCoordinator(f, s)
@@ -125,38 +123,17 @@ func (sim *Simulation) injectClock(f Fault, h *host) bool {
 
 func (sim *Simulation) injectDaemon(f Fault, s *slot) bool {
 	p := s.proc
-	switch f.Kind {
-	case DiskFull:
-		s.disk.Full = true
-		return sim.until(f, func() { s.disk.Full = false })
-	case DiskFails:
-		errno, anyway := pick(sim.random, syscall.EIO, syscall.EIO, syscall.EROFS, syscall.EACCES, syscall.EDQUOT, syscall.EFBIG), sim.random.IntN(2) == 0
-		s.disk.Failing, s.disk.FailsAt, s.disk.Errno, s.disk.Anyway = true, disk.Step(f.What), errno, anyway
-		return sim.until(f, func() { s.disk.Failing = false })
-	case DiskSlow:
-		sim.conditions.slowed[s.number]++
-		return sim.until(f, func() { sim.conditions.slowed[s.number]-- })
-	}
-	if p == nil {
+	switch {
+	case p == nil:
 		return false
-	}
-	switch f.Kind {
-	case Kill:
+	case f.Kind == Kill:
 		p.end("killed", f.For)
-	case PowerCut:
-		p.end("power cut, which leaves "+s.cutPower(sim.random), f.For)
-	case Restart:
-		if p.ending {
-			return false
-		}
-		if sim.random.IntN(3) == 0 {
-			p.handOver(f.For / 100)
-		} else {
-			p.stop(f.For)
-		}
-	case DiskLost:
-		p.end("killed, and its disk lost", f.For)
-		s.disk.Lose()
+	case p.ending:
+		return false
+	case sim.random.IntN(3) == 0:
+		p.handOver(f.For / 100)
+	default:
+		p.stop(f.For)
 	}
 	return true
 }
@@ -182,9 +159,6 @@ func (sim *Simulation) injectCoordinator(f Fault, s *slot) bool {
 		return true
 	}
 	switch f.Kind {
-	case DirMoved:
-		looks := 1 + sim.random.IntN(2)
-		s.disk.Moved = looks
 	case Misconfigured:
 		return sim.misconfigure(s, f)
 	case Burst:
@@ -372,6 +346,3 @@ func (sim *Simulation) startAgain() {
 		})
 	}
 }
-
-// cutPower takes what was not flushed from the daemon's disk, and says what it leaves.
-func (s *slot) cutPower(random *rand.Rand) string { return s.disk.PowerCut(random) }

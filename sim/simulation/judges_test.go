@@ -54,7 +54,7 @@ func TestBothJudgesAgree(t *testing.T) {
 // a seed the quick look took it for one.
 func TestLateCallAfterARestore(t *testing.T) {
 	var trace bytes.Buffer
-	r := simulation.Run(simulation.PlanOf(674), &trace)
+	r := simulation.Run(simulation.PlanOf(51), &trace)
 	if r.Violation != "" {
 		t.Error(r.Violation)
 	}

@@ -65,7 +65,7 @@ type Fault struct {
 	By     time.Duration // of a clock
 	P      float64       // how likely, for each request
 	Where  string        // the kind of step of its daemon at which it happens; empty: at its time
-	What   string        // which step, any if empty; or which of the disk's fails
+	What   string        // which step, any if empty
 	N      int           // at which of those steps, counted from 1
 	Cut    time.Duration // how long its host is cut off then
 }
@@ -87,13 +87,8 @@ const (
 	Stopped                // all processes of the host are stopped For long
 	lastOfClocks
 
-	Kill     // a process is killed
-	PowerCut // as Kill, and what was not synced may be lost
-	Restart  // a process is stopped in order, or another takes over from it
-	DiskFull
-	DiskFails
-	DiskSlow
-	DiskLost    // a process is killed and its disk replaced
+	Kill        // a process is killed
+	Restart     // a process is stopped in order, or another takes over from it
 	Outage      // the coordinator does not answer
 	Cut         // it does not hear a host, or is not heard, or both
 	MessageLoss // requests and replies get lost
@@ -109,7 +104,6 @@ const (
 	DamagedLayout // the cluster record is, until an operator puts it back
 	DamagedRecord // a worker ID's is, until an operator makes another with a late ceiling
 	DamagedHint   // a history is, or a host's preference
-	DirMoved      // the state directory's path leads elsewhere, until the daemon is started again
 	Misconfigured // a daemon is stopped in order, and started with a wrong configuration for a while
 	Burst         // many requests at once, for N IDs each if that is not 0
 	RequestLost   // of the one that is being sent
@@ -126,10 +120,10 @@ const (
 const drawn = Refused + 1
 
 var kindNames = [...]string{"clock is set", "clock is set and set back", "clock oscillates", "wall clock freezes", "one clock drifts", "both clocks drift",
-	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed", "power cut",
-	"stopped in order", "disk is full", "disk fails", "disk is slow", "disk is lost", "coordinator is away", "cut off", "messages get lost",
+	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed",
+	"stopped in order", "coordinator is away", "cut off", "messages get lost",
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
-	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "state directory is replaced", "wrong configuration",
+	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "wrong configuration",
 	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
 	"host boots again", "nobody asks"}
 

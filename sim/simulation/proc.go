@@ -15,11 +15,9 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/journal"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -31,7 +29,7 @@ const (
 	where    = "simulated://"
 )
 
-// slot is where one daemon runs again and again: its host, and its disk.
+// slot is where one daemon runs again and again: its host.
 type slot struct {
 	number int
 	host   *host
@@ -39,8 +37,7 @@ type slot struct {
 
 	hostName string
 
-	disk         *disk.Disk // of the journal
-	proc         *proc      // nil while none runs
+	proc         *proc // nil while none runs
 	starts       uint64
 	armed        []*failpoint   // where something goes wrong
 	requestFault *Fault         // what goes wrong with the next request that is sent
@@ -123,15 +120,11 @@ func (sim *Simulation) start(s *slot) {
 			p.arrivals()
 		}
 	}
-	s.disk.Step = p.diskStep
-	s.disk.Ended = func(step disk.Step, how string) { p.ended(ofDisk+string(step), how, placed()) }
-	s.disk.Reopen()
 	log := hclog.NewNullLogger()
 	if sim.out != nil {
 		log = hclog.New(&hclog.LoggerOptions{Output: logTo{sim, s}, DisableTime: true, Level: hclog.Info})
 	}
-	dir := journal.On(fmt.Sprintf("/d%d", s.number), s.disk)
-	p.makeLane(dir, log)
+	p.makeLane(log)
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
 	var err error
@@ -153,7 +146,6 @@ func (sim *Simulation) start(s *slot) {
 	sim.say(s, "starts")
 	p.lifecycle.Resume(s.handed)
 	s.handed = lifecycle.Time{}
-	p.start(func() { p.check(p.holder.Mark(p.ctx)) })
 	p.start(func() { p.check(p.lifecycle.Watch(p.ctx, p.issuer)) })
 	p.start(func() { p.lifecycle.Settle(p.ctx, p.issuer) })
 	p.start(p.acquire)
@@ -162,15 +154,15 @@ func (sim *Simulation) start(s *slot) {
 }
 
 // makeLane makes what issues, as a daemon does.
-func (p *proc) makeLane(dir *journal.Dir, log hclog.Logger) {
+func (p *proc) makeLane(log hclog.Logger) {
 	sim, s := p.sim, p.slot
-	first := lifecycle.FirstWait(sim.layout, sim.plan.Timing.Step, maxSleep)
+	first := lifecycle.RestartWait(sim.layout, sim.plan.Timing.RestartWait)
 	p.holder = grant.New(grant.Config{
-		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, FirstWait: first,
-		Clock: p.known, Random: p.random.Float64, Journal: dir.File,
+		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, RestartWait: first,
+		Clock: p.known, Random: p.random.Float64,
 		FromZero: sim.plan.fromZero(s.number), Log: log,
 	}, p)
-	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, FirstWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)
+	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, RestartWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)
 	p.source = record.Source(p.issuer, sim.layout.Step(), p.record)
 	p.issuer.OnChange(func() { p.changed = true })
 }
@@ -300,23 +292,6 @@ func (p *proc) end(how string, down time.Duration) {
 			}
 		})
 	})
-}
-
-// diskStep is before each step of a write of the journal.
-func (p *proc) diskStep(step disk.Step) error {
-	if p.dead {
-		scheduler.Unwind()
-	}
-	took := 20 * time.Microsecond
-	if step == disk.StepSync {
-		took = 200 * time.Microsecond
-		if p.sim.conditions.slowed[p.slot.number] > 0 {
-			took = time.Duration(p.random.ExpFloat64() * 4e8)
-		}
-		p.wait(p.host.read().Mono+clockguard.Mono(took), nil, func() bool { return false })
-	}
-	p.failpoint("disk", string(step))
-	return nil
 }
 
 // logTo puts a daemon's log into the trace.

@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 )
 
@@ -27,46 +26,41 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 	}
 	const soon = time.Millisecond
 	again := pick(r, Fault{Kind: EndSession}, Fault{Kind: Clear}, Fault{Kind: Kill, For: soon}, Fault{Kind: Restart, For: soon}, Fault{Kind: Step, By: -between(r, 2500*time.Millisecond, 10*time.Second)})
-	switch r.IntN(9) {
+	switch r.IntN(8) {
 	case 0: // it leaves a worker ID and ends; then its clock is right again, so that only the old grant has not ended, and nobody answers
 		by := p.Timing.Window + between(r, 2500*time.Millisecond, 5*time.Second)
 		return []Fault{
 			reply(0, "release a worker ID", 1, Fault{Kind: Kill, For: 800 * time.Millisecond, Cut: 15 * time.Second}),
 			at(soon, Fault{Kind: Step, By: -by}), at(500*time.Millisecond, Fault{Kind: Step, By: by}),
 		}
-	case 1: // a disk that syncs nothing, and says so
-		return []Fault{
-			at(0, Fault{Kind: DiskFails, What: string(disk.StepSync), For: between(r, 3*time.Second, 8*time.Second)}),
-			at(time.Second+time.Duration(upTo(r, 3*time.Second)), Fault{Kind: PowerCut, For: soon}),
-		}
-	case 2: // the cluster record changes under a request whose caller stops
+	case 1: // the cluster record changes under a request whose caller stops
 		what := pick(r, "extend a grant", "open a record", "create a claim", "list the claims")
 		return []Fault{send(0, what, 1, Fault{Kind: Raise}), reply(0, what, 1, Fault{Kind: Restart, For: soon}), at(soon, again)}
-	case 3: // all claim at once, and one of them stops
+	case 2: // all claim at once, and one of them stops
 		faults := []Fault{reply(0, "delete a claim", 1+r.IntN(3), Fault{Kind: Restart, For: soon})}
 		for other := range p.Hosts {
 			faults = append(faults, Fault{At: when + scheduler.Time(soon), Daemon: other, Kind: pick(r, EndSession, EndSession, Clear)})
 		}
 		return faults
-	case 4: // claims that nobody knows of, which cannot be deleted
+	case 3: // claims that nobody knows of, which cannot be deleted
 		return []Fault{
 			send(0, "create a claim", 1, Fault{Kind: pick(r, ReplyLost, RequestLate), For: 2500 * time.Millisecond}), send(0, "delete a claim", 1, Fault{Kind: RequestLost}),
 			send(0, "delete a claim", 2+r.IntN(2), Fault{Kind: pick(r, RequestLost, Refused)}), at(soon, again),
 		}
-	case 5: // between the claim and its opening
+	case 4: // between the claim and its opening
 		return []Fault{
 			pick(r, send, reply)(0, pick(r, "open a record", "create a claim", "read what was claimed"), 1, Fault{Kind: pick(r, EndSession, EndSession, Clear, Raise, DamagedRecord), For: pick(r, soon, time.Second)}), at(soon, again),
 		}
-	case 6: // a release that is refused, or not heard of
+	case 5: // a release that is refused, or not heard of
 		return []Fault{
 			send(0, "release a worker ID", 1, Fault{Kind: pick(r, Refused, ReplyLost, RequestLate), For: between(r, time.Second, 8*time.Second)}),
 			at(soon, pick(r, Fault{Kind: Restart, For: time.Second}, Fault{Kind: Step, By: -between(r, 2500*time.Millisecond, 10*time.Second)})),
 		}
-	case 7: // another cluster, and then nobody
+	case 6: // another cluster, and then nobody
 		return []Fault{at(0, Fault{Kind: Wiped}), at(p.Timing.Publish+time.Second, Fault{Kind: Outage, For: 8 * time.Second}), at(p.Timing.Publish+1500*time.Millisecond, Fault{Kind: Kill, For: soon})}
 	default: // one worker ID, another, and the first again
 		back := Fault{Kind: Step, By: -between(r, 2500*time.Millisecond, 5*time.Second)}
-		return []Fault{at(0, back), at(p.Timing.Publish+time.Second, back), at(2*p.Timing.Publish+2*time.Second, Fault{Kind: pick(r, Kill, PowerCut), For: soon, Cut: pick(r, 0, 8*time.Second)})}
+		return []Fault{at(0, back), at(p.Timing.Publish+time.Second, back), at(2*p.Timing.Publish+2*time.Second, Fault{Kind: Kill, For: soon, Cut: pick(r, 0, 8*time.Second)})}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package simulation simulates a whole cluster from one seed. Its daemons are made of the real
-// generator, clock guard, issuer, journal, claiming and grant code, on simulated clocks and disks,
-// with a simulated coordinator. It injects faults into all of them. It judges every ID at once when
+// generator, clock guard, issuer, claiming and grant code, on simulated clocks, with a simulated
+// coordinator. It injects faults into all of them. It judges every ID at once when
 // it is issued, which ends a run at its first violation. At the end package audit judges the
 // evidence that the run leaves, as it does that of the drills.
 package simulation
@@ -18,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/disk"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
 )
@@ -154,7 +153,7 @@ func (sim *Simulation) build() {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h), disk: &disk.Disk{}}
+		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h)}
 		sim.slots = append(sim.slots, s)
 	}
 	sim.evidence.hosts = make([]hostEvidence, len(sim.slots))
@@ -162,7 +161,7 @@ func (sim *Simulation) build() {
 	for _, s := range sim.slots {
 		sim.scheduler.At(scheduler.Time(sim.random.Int64N(5e8)), func() { sim.start(s) })
 	}
-	sim.conditions.deaf, sim.conditions.mute, sim.conditions.slowed = make([]int, len(sim.hosts)), make([]int, len(sim.hosts)), make([]int, len(sim.slots))
+	sim.conditions.deaf, sim.conditions.mute = make([]int, len(sim.hosts)), make([]int, len(sim.hosts))
 	sim.conditions.quiet = make([]int, len(sim.slots))
 	for _, f := range p.Faults {
 		if f.Kind == Restored {

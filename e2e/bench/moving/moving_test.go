@@ -18,7 +18,6 @@ import (
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -118,7 +117,6 @@ func TestBesideAndThenInThePlace(t *testing.T) {
 			c := daemontest.Config(sockettest.Dir(t))
 			c.IDs.Layout, c.IDs.Datacenter = f.layout, f.datacenter
 			if f.ours != "" {
-				must.Do(t, os.MkdirAll(c.StateDir, 0o700))
 				daemontest.Create(t, c, func(n *coord.NewCluster) { n.Range = f.rangeOf(t) })
 			}
 			s := dial(t, daemontest.Start(t, c).Config.Socket.Path)
@@ -227,7 +225,6 @@ func TestTheFloorAboveTheirs(t *testing.T) {
 // above makes the cluster of a daemon, as `cluster create --above-id` does.
 func above(t *testing.T, c daemon.Config, id int64) {
 	t.Helper()
-	must.Do(t, os.MkdirAll(c.StateDir, 0o700))
 	daemontest.Create(t, c, func(n *coord.NewCluster) { n.Floor = partsOf(t, c.IDs.Layout, id).Tick })
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
-// Run is daemon.Run on the clock and the disk that the environment names.
+// Run is daemon.Run on the clock that the environment names.
 func Run(ctx context.Context, c daemon.Config) error {
 	if err := fault.Check(); err != nil {
 		return err
@@ -51,11 +51,9 @@ func Run(ctx context.Context, c daemon.Config) error {
 	return errors.Join(d.Run(ctx), file.Close())
 }
 
-// equip returns c with the disk and the clock that the environment names. Call end when done.
+// equip returns c with what the environment names. Call end when done.
 func equip(c daemon.Config) (_ daemon.Config, end func(), err error) {
-	if c.Journal, err = parseDisk(os.Getenv(fault.Disk)); err != nil {
-		return c, nil, err
-	}
+	c.Cluster.FUSE = os.Getenv(fault.FUSE) != ""
 	path := os.Getenv(fault.Clock)
 	if path == "" {
 		return c, func() {}, nil

@@ -18,7 +18,6 @@ func TestAFaultThatCannotBeHadEndsTheStart(t *testing.T) {
 	malformed := filepath.Join(t.TempDir(), "offset")
 	put(t, malformed, "yesterday")
 	for _, tt := range []struct{ variable, value, says string }{
-		{fault.Disk, "tape", "volatile/5s"},
 		{fault.Clock, malformed, malformed},
 		{fault.Clock, filepath.Dir(malformed), "drill clock"},
 		{fault.Evidence, filepath.Join(t.TempDir(), "missing"), fault.Evidence},
@@ -26,31 +25,32 @@ func TestAFaultThatCannotBeHadEndsTheStart(t *testing.T) {
 		t.Run(tt.variable, func(t *testing.T) {
 			t.Setenv(tt.variable, tt.value)
 			c := daemon.DefaultConfig()
-			c.StateDir = filepath.Join(t.TempDir(), "state")
+			dir := filepath.Join(t.TempDir(), "coord")
+			c.Cluster.Coord = "dir:" + dir
 			c.Socket.Path = filepath.Join(t.TempDir(), "s")
 			if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("Run with %q: %v, want an error with %q", tt.value, err, tt.says)
 			}
-			if _, err := os.Stat(c.StateDir); !os.IsNotExist(err) {
-				t.Errorf("the state directory: %v, want none", err)
+			if _, err := os.Stat(dir); !os.IsNotExist(err) {
+				t.Errorf("the directory: %v, want none", err)
 			}
 		})
 	}
 }
 
-// TestADaemonHasWhatTheEnvironmentNames, and without it the disk and the clock that it had.
+// TestADaemonHasWhatTheEnvironmentNames, and without it what it had.
 func TestADaemonHasWhatTheEnvironmentNames(t *testing.T) {
 	c, end, err := equip(daemon.Config{})
-	if err != nil || c.Journal.Disk != nil || c.Journal.FUSE || c.Clock != nil {
+	if err != nil || c.Cluster.FUSE || c.Clock != nil {
 		t.Fatalf("without any fault: %+v, %v", c, err)
 	}
 	end()
 	path := filepath.Join(t.TempDir(), "offset")
 	put(t, path, "-1h\n")
 	t.Setenv(fault.Clock, path)
-	t.Setenv(fault.Disk, "volatile")
+	t.Setenv(fault.FUSE, "1")
 	c, end, err = equip(daemon.Config{})
-	if err != nil || c.Journal.Disk == nil || c.Clock == nil {
+	if err != nil || !c.Cluster.FUSE || c.Clock == nil {
 		t.Fatalf("with faults: %+v, %v", c, err)
 	}
 	defer end()

@@ -20,15 +20,8 @@ func (sim *Simulation) hostOf(number int) *host {
 // reboot ends all that runs on a host.
 func (sim *Simulation) reboot(f Fault, h *host) bool {
 	h.boots++
-	suddenly := sim.random.IntN(2) == 0
 	for _, s := range sim.slots {
-		if s.host != h {
-			continue
-		}
-		if suddenly {
-			s.cutPower(sim.random)
-		}
-		if s.proc != nil {
+		if s.host == h && s.proc != nil {
 			s.proc.end("ended by a reboot", f.For)
 		}
 	}
