@@ -270,7 +270,7 @@ func (sim *Simulation) raise(to generator.Tick) bool {
 		_, err = o.Raise(context.Background(), to)
 	}
 	if err == nil {
-		sim.raised(to)
+		sim.raised(floorOf(sim.tree.Layout())) // a raise to less than the floor leaves that
 		sim.highest, sim.truth.raised = max(sim.highest, to), max(sim.truth.raised, to)
 	}
 	sim.say(nil, "marks are raised to %d: %v", to, err)
