@@ -77,6 +77,7 @@ type Daemon struct {
 	handedOver  bool              // to another process; Run has ended by that
 	lock        *socketfile.Lock  // nil: not taken yet
 	opened      coord.Coordinator // before the start, for it to use
+	joinedTo    coord.Coordinator // by the start, before its parts begin; nil: they join
 	stays       func() error      // an error if the coordinator's directory was replaced; nil: it is none
 	announced   sync.Once
 }
@@ -173,12 +174,8 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	d.warn()
 	d.access.warn(d.log)
-	d.before = from.age()
-	d.start()
-	if from != nil {
-		d.lifecycle.Resume(from.Time)
-		d.forms.enter(from.Cluster)
-		d.cluster = from.Cluster
+	if from == nil {
+		d.start()
 	}
 	d.serving.Store(true)
 	if from != nil {
@@ -305,10 +302,13 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener) error 
 		if parts.handOver(work, d, successor, listener) {
 			d.handedOver = true
 			d.web.end(&serving)
+			parts.end(ctx)
 			return nil
 		}
 		watch = lookOut(work, d, listener)
-		parts = d.begin(work)
+		if parts.left {
+			parts = d.begin(work)
+		}
 	}
 	switch {
 	case errors.Is(err, grant.ErrCopied):

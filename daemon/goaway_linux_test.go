@@ -78,7 +78,7 @@ func TestHTTP2StaysWhereATakeoverFails(t *testing.T) {
 	h.ask(1)
 	h.until("a reply", h.ended(1))
 	p := askFor(t, d)
-	must.Do(t, errors.Join(p.Ready(t.Context()), p.Close()))
+	must.Do(t, errors.Join(p.Ready(t.Context(), true), p.Close()))
 	d.until("the running daemon goes on", func(info map[string]string) bool {
 		return strings.Contains(d.log.String(), "the newcomer did not take over") && info["state"] == "ready"
 	})

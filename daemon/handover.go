@@ -28,12 +28,12 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	ctx, o.stop = context.WithCancel(ctx)
 	keep := func() { store(listener, d.config.Service, d.log) }
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
-	settings := func() takeover.Settings {
+	running := func() (takeover.Settings, takeover.Running) {
 		s := d.config.settings(d.layout)
 		s.Cluster, s.Listen = d.lane.holder.Load().Cluster(), d.config.Listen.Address
-		return s
+		return s, takeover.Running{Time: d.lifecycle.KnownTime(), Age: d.age(), Cluster: s.Cluster}
 	}
-	l, err := takeover.Listen(d.config.Socket.Path, d.config.Version, settings, d.log)
+	l, err := takeover.Listen(d.config.Socket.Path, d.config.Version, running, d.log)
 	if err != nil {
 		d.log.Warn("no daemon can take over from this one", "error", err)
 		return o
@@ -60,31 +60,28 @@ func (o *lookout) end() {
 	o.ended.Wait()
 }
 
-// handOver ends the parts, gives the worker ID back and hands everything to a newcomer that is ready:
-// it returns true. If the newcomer is gone, the daemon starts anew.
+// handOver hands everything but the worker ID to a newcomer that is ready, which has one of its own
+// or gets this one: it returns true. If the newcomer is gone, the daemon goes on, and starts anew if it
+// has given its worker ID back.
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
-	p.stop()
-	p.running.Wait()
-	still := d.clock.Now().Mono
-	fault.Point(fault.RunningStill)
 	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
 	frozen, err := d.server.Freeze(freezing)
 	cancel()
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
-	commit := takeover.Commit{Cluster: d.cluster, Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File(), Age: d.age()}
+	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File()}
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
 		commit.Connections = len(frozen.Connections)
 		err = to.Offer(ctx, frozen.Connections)
 	}
 	fault.Point(fault.RunningOffered)
-	commit.Time = p.lifecycle.KnownTime()
-	// Before the newcomer claims a worker ID: it is to have the same one.
-	p.lifecycle.Leave(ctx, p.coordinator)
+	if err == nil && !to.Held {
+		p.end(ctx)
+	}
 	if err == nil {
 		commit.Listener, err = listener.File()
 	}
@@ -103,17 +100,19 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 		frozen.Leave()
 		d.web.taker.GiveUp() // connections of HTTP stay here
 		fault.Point(fault.RunningLeft)
-		end := d.clock.Now().Mono
-		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", end.Sub(begun), "still", end.Sub(still))
+		d.log.Info("handed over", "to", to.Version, "connections", commit.Connections, "after", d.clock.Now().Mono.Sub(begun))
 		d.config.Service.Successor(to.PID)
 		return true // and the newcomer may speak with systemd from now on
 	}
 	d.web.leaving.Store(false)
 	d.log.Error("the newcomer did not take over; going on", "newcomer", to.Version, "reason", err)
-	d.lane.Use(nil)
-	d.incarnate()
-	d.start()
-	d.lifecycle.Resume(commit.Time)
+	if p.left {
+		known := p.lifecycle.KnownTime()
+		d.lane.Use(nil)
+		d.incarnate()
+		d.start()
+		d.lifecycle.Resume(known)
+	}
 	if frozen != nil {
 		frozen.Resume()
 	}

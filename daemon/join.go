@@ -20,7 +20,10 @@ import (
 // with, for giving it back.
 func (d *Daemon) hold(ctx context.Context) (coord.Coordinator, error) {
 	fault.Point(fault.NewcomerServes)
-	c, err := d.lifecycle.Join(ctx)
+	c, err := d.joinedTo, error(nil)
+	if d.joinedTo = nil; c == nil {
+		c, err = d.lifecycle.Join(ctx)
+	}
 	if err != nil || c == nil || ctx.Err() != nil { // with ctx, Join ends without a cluster
 		return c, err
 	}

@@ -58,6 +58,7 @@ type parts struct {
 	stop        context.CancelFunc
 	failed      chan error        // has room for one from each part
 	coordinator coord.Coordinator // nil: none was opened. It is there once all have ended
+	left        bool              // end has been called
 }
 
 // begin lets the parts of a start run.
@@ -97,8 +98,12 @@ func (p *parts) wait(ctx context.Context, served <-chan error, ready <-chan *tak
 	}
 }
 
-// end ends the parts, gives the worker IDs back and ends the session.
+// end ends the parts, gives the worker IDs back and ends the session. To call it again does nothing.
 func (p *parts) end(ctx context.Context) {
+	if p.left {
+		return
+	}
+	p.left = true
 	p.stop()
 	p.running.Wait()
 	p.lifecycle.Leave(context.WithoutCancel(ctx), p.coordinator)

@@ -321,7 +321,7 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	pulling.Go(func() { a.pull(3, stop) })
 	for i, silent := range []bool{false, true, false} {
 		p := askFor(t, d)
-		must.Do(t, p.Ready(t.Context()))
+		must.Do(t, p.Ready(t.Context(), true))
 		if !silent {
 			must.Do(t, p.Close())
 		}

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,14 +12,19 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 )
 
-// rehearsal bounds how long a newcomer asks the coordinator whether it fits in. Without an answer the
-// daemon that runs goes on: it may have a grant, and the newcomer could claim nothing.
-const rehearsal = 2 * time.Second
+const (
+	// rehearsal bounds how long a newcomer asks the coordinator whether it fits in. Without an answer
+	// the daemon that runs goes on: it may have a grant, and the newcomer could claim nothing.
+	rehearsal = 2 * time.Second
+	// besideTimeout bounds how long it takes to claim a worker ID, while the other daemon serves.
+	besideTimeout = 10 * time.Second
+)
 
 // settings are what a daemon has in common with one that takes over from it.
 func (c Config) settings(layout fmt.Stringer) takeover.Settings {
@@ -27,6 +33,7 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 
 // newcomer is a daemon that may take over from another.
 type newcomer struct {
+	daemon   *Daemon
 	config   Config
 	settings takeover.Settings
 	joins    coord.Layout
@@ -74,10 +81,20 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if unfit != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one could not claim a worker ID in its cluster: %w", unfit)
 	}
-	if err := running.Ready(ctx); err != nil {
+	n.daemon.opened, opened = opened, nil
+	held, err := n.daemon.claimBeside(ctx, running.Running)
+	defer func() {
+		if p == nil {
+			n.daemon.leaveAlone(ctx)
+		}
+	}()
+	if err != nil {
+		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one could not claim a worker ID: %w", err)
+	}
+	if err := running.Ready(ctx, held); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	handed := &predecessor{opened: opened}
+	handed := &predecessor{}
 	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
@@ -105,16 +122,49 @@ func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster st
 // predecessor is what a running daemon has handed over; nil: there was none.
 type predecessor struct {
 	takeover.Commit
-	open   []serve.Connection
-	opened coord.Coordinator // by this process; nil: none yet
+	open []serve.Connection
 }
 
-// age is how old the daemon was that handed over.
-func (p *predecessor) age() time.Duration {
-	if p == nil {
-		return 0
+// claimBeside starts and claims a worker ID while the daemon that is to hand over serves. It reports
+// whether one was free: if not, that daemon gives its own back. leaveAlone undoes it, also after an
+// error.
+func (d *Daemon) claimBeside(ctx context.Context, from takeover.Running) (held bool, err error) {
+	d.before, d.cluster = from.Age, from.Cluster
+	d.forms.enter(from.Cluster)
+	d.start()
+	d.lifecycle.Resume(from.Time)
+	ctx, cancel := clockguard.WithTimeout(ctx, d.clock, besideTimeout)
+	defer cancel()
+	holder := d.lane.holder.Load()
+	if d.joinedTo, err = d.lifecycle.Join(ctx); err == nil && ctx.Err() != nil {
+		err = cmp.Or(holder.Condition(), ctx.Err())
 	}
-	return p.Age
+	if err == nil {
+		err = holder.Acquire(ctx, true)
+	}
+	switch {
+	case errors.As(err, new(*coord.ExhaustedError)), errors.As(err, new(*coord.AheadError)):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	for {
+		wait, known := d.lane.opens(d.clock.Now())
+		if !known || wait <= 0 {
+			return true, nil
+		}
+		if err := d.clock.Sleep(ctx, min(wait, lifecycle.WatchEvery)); err != nil {
+			return false, err
+		}
+	}
+}
+
+// leaveAlone gives back what was claimed beside a daemon that goes on.
+func (d *Daemon) leaveAlone(ctx context.Context) {
+	d.lifecycle.Leave(context.WithoutCancel(ctx), d.joinedTo)
+	d.joinedTo, d.before, d.cluster = nil, 0, ""
+	d.lane.Use(nil)
+	d.incarnate()
 }
 
 // listen makes the socket, or goes on with the one that was handed over, with all connections.
@@ -157,7 +207,7 @@ func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 	if err := d.config.Check(); err != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
 	}
-	n := newcomer{d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
+	n := newcomer{d, d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
 		return d.reload.dial(ctx, d.Identity())
 	}, d.log}
 	if err := d.reserve(&n.settings); err != nil {
@@ -170,7 +220,7 @@ func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 			return nil, err
 		}
 		if from != nil {
-			d.opened, d.lock = from.opened, socketfile.AdoptLock(from.Lock, d.config.Socket.Path)
+			d.lock = socketfile.AdoptLock(from.Lock, d.config.Socket.Path)
 			return from, nil
 		}
 		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode)

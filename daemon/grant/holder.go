@@ -124,10 +124,6 @@ func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
 	k.contact.joined()
 }
 
-// Acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses the
-// lane. With fresh it is another worker ID than the one held.
-func (k *Holder) Acquire(ctx context.Context, fresh bool) error { return k.claimer.acquire(ctx, fresh) }
-
 // Publish has the grant extended as far as it may reach, together with what was issued. After
 // coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
 func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }

@@ -116,12 +116,14 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err, "do", codeOf(err).Do())
 	}
 	if unwanted != nil && unwanted == cur.lane {
-		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.acquireTimed(ctx, true) })
+		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.Acquire(ctx, true) })
 	}
-	return k.pace.within(ctx, firstTimeout, func(ctx context.Context) error { return k.acquireTimed(ctx, false) })
+	return k.pace.within(ctx, firstTimeout, func(ctx context.Context) error { return k.Acquire(ctx, false) })
 }
 
-func (k *Holder) acquireTimed(ctx context.Context, fresh bool) error {
+// Acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
+// the lane. With fresh it is another worker ID than the one held, and one that does not rest.
+func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	begun, was := k.pace.now().Mono, k.held.snapshot().current.worker
 	if fresh {
 		k.Why, _ = k.demand.why.Load().(string)

@@ -15,6 +15,7 @@ import (
 
 // Predecessor is a running daemon that lets itself be taken over.
 type Predecessor struct {
+	Running
 	link    link
 	Version string
 }
@@ -59,15 +60,19 @@ func (p *Predecessor) greet(ctx context.Context, version string, settings Settin
 	m, descriptors, err := p.link.receive(ctx, accept, readyTimeout)
 	closeAll(descriptors)
 	p.Version = m.Version
+	if m.Running != nil {
+		p.Running = *m.Running
+	}
 	fault.Point(fault.NewcomerAccepted)
 	return err
 }
 
-// Ready says that this process can go on in the running daemon's place. Receive follows at once:
-// that daemon waits for it without serving.
-func (p *Predecessor) Ready(ctx context.Context) error {
+// Ready says that this process can go on in the running daemon's place, and whether it holds a worker
+// ID: if not, that daemon gives its own back. Receive follows at once: that daemon waits for it without
+// serving.
+func (p *Predecessor) Ready(ctx context.Context, held bool) error {
 	fault.Point(fault.NewcomerRehearsed)
-	err := p.link.send(ctx, message{Kind: ready}, stillTimeout)
+	err := p.link.send(ctx, message{Kind: ready, Held: held}, stillTimeout)
 	fault.Point(fault.NewcomerReady)
 	return err
 }

@@ -19,17 +19,17 @@ import (
 
 // Listener is where newcomers come to.
 type Listener struct {
-	socket   *net.UnixListener
-	uid      int // a newcomer has to be of this user: it goes on with the connections
-	path     string
-	version  string
-	settings func() Settings
-	log      hclog.Logger
+	socket  *net.UnixListener
+	uid     int // a newcomer has to be of this user: it goes on with the connections
+	path    string
+	version string
+	running func() (Settings, Running)
+	log     hclog.Logger
 }
 
-// Listen waits beside the daemon's socket at path, whose lock the caller holds. The settings are asked
-// for when somebody comes.
-func Listen(path, version string, settings func() Settings, log hclog.Logger) (*Listener, error) {
+// Listen waits beside the daemon's socket at path, whose lock the caller holds. What the daemon is, is
+// asked for when somebody comes.
+func Listen(path, version string, running func() (Settings, Running), log hclog.Logger) (*Listener, error) {
 	path += suffix
 	// Whose the file was, that process is gone, or has handed all over: the lock is held.
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func Listen(path, version string, settings func() Settings, log hclog.Logger) (*
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return &Listener{l, os.Geteuid(), path, version, settings, log}, nil
+	return &Listener{l, os.Geteuid(), path, version, running, log}, nil
 }
 
 // Close lets nobody come any more, and removes the socket. It comes before Commit: after that the
@@ -94,19 +94,21 @@ func (l *Listener) greet(ctx context.Context, c link) (*Successor, error) {
 	if m.Settings == nil {
 		m.Settings = &Settings{}
 	}
-	if why := l.settings().differs(*m.Settings); why != "" {
+	settings, running := l.running()
+	if why := settings.differs(*m.Settings); why != "" {
 		return nil, c.refuse(ctx, why+": stop the running daemon, and then start the other")
 	}
 	fault.Point(fault.RunningAsked)
-	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version}, stillTimeout); err != nil {
+	if err := c.send(ctx, message{Kind: accept, Protocol: Protocol, Version: l.version, Running: &running}, stillTimeout); err != nil {
 		return nil, err
 	}
-	if _, descriptors, err = c.receive(ctx, ready, readyTimeout); err != nil {
+	answer, descriptors, err := c.receive(ctx, ready, readyTimeout)
+	if err != nil {
 		return nil, err
 	}
 	closeAll(descriptors)
 	fault.Point(fault.RunningReady)
-	return &Successor{c, m.Version, int(who.PID)}, nil
+	return &Successor{c, m.Version, int(who.PID), answer.Held}, nil
 }
 
 // refuse tells the newcomer why, and returns that as an error.
@@ -119,7 +121,8 @@ func (l link) refuse(ctx context.Context, why string) error {
 type Successor struct {
 	link    link
 	Version string
-	PID     int // as this process sees it; 0: the newcomer is of another PID namespace
+	PID     int  // as this process sees it; 0: the newcomer is of another PID namespace
+	Held    bool // it holds a worker ID
 }
 
 // Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.
@@ -141,8 +144,8 @@ func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
 	return err
 }
 
-// Commit hands over everything. After an error nothing is handed over; otherwise the caller must
-// not issue, write or call the coordinator any more.
+// Commit hands over everything. After an error nothing is handed over; otherwise the caller does not
+// touch what it sent any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
 	files := []*os.File{c.Lock, c.Listener}
 	if c.Listen = c.Address != nil; c.Listen {

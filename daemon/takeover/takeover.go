@@ -3,20 +3,18 @@
 //
 //	newcomer                      running daemon
 //	OFFER  version, settings  ->
-//	                          <-  ACCEPT, or REFUSE and why
-//	       (joins the cluster)
-//	READY                     ->
+//	                          <-  ACCEPT  what time it is, and how old it is; or REFUSE and why
+//	       (claims a worker ID of its own)
+//	READY  whether one was free ->
 //	                              (reads no request any more)
 //	                          <-  CONNECTIONS, as often as there is need
 //	RECEIVED                  ->
-//	                              (gives its worker ID back)
-//	                          <-  COMMIT  what time it is; lock and listener
-//	       (claims a worker ID, as any start does)
+//	                              (gives its own worker ID back if none was free)
+//	                          <-  COMMIT  lock and listener
 //
 // COMMIT decides. Until it is sent, the running daemon owns everything, and goes on if the newcomer
-// is gone. Once it is sent, that daemon never issues or writes again, whatever follows: both hold
-// the same lock then, so only this rule keeps them apart. The newcomer uses nothing of what it got
-// before.
+// is gone. Once it is sent, that daemon never touches again what it sent. Each issues from a worker
+// ID of its own, so no ID depends on any of this. The newcomer uses nothing of what it got before.
 //
 // Each message is a length of 4 bytes (big-endian), a byte that is 0, and JSON. Descriptors come
 // with the first bytes. A field that a version does not know is left out of account, so a field may
@@ -43,12 +41,12 @@ import (
 )
 
 // Protocol is the version of the messages. Both sides have to speak the same.
-const Protocol = 2
+const Protocol = 3
 
 const (
 	// suffix follows the path of the daemon's socket.
 	suffix = ".takeover"
-	// readyTimeout is how long a newcomer may take until it is ready, as it joins the cluster.
+	// readyTimeout is how long a newcomer may take until it is ready, as it claims a worker ID.
 	readyTimeout = 30 * time.Second
 	// perMessage is how many connections one message has: the kernel takes at most 253 descriptors
 	// (SCM_MAX_FD in include/net/scm.h).
@@ -102,18 +100,22 @@ func (s Settings) differs(other Settings) string {
 	return ""
 }
 
+// Running is what a newcomer needs to know of the running daemon before it claims a worker ID.
+type Running struct {
+	Time    lifecycle.Time
+	Age     time.Duration // of the daemon, and of those that it took over from
+	Cluster string        `json:",omitempty"` // that connections were opened to; empty: it is not known
+}
+
 // Commit is what decides.
 type Commit struct {
-	Time        lifecycle.Time
-	Age         time.Duration // of the daemon, and of those that it took over from
-	Cluster     string        // that connections were opened to; empty: it is not known
-	Connections int           // how many were handed over
-	Kept        bool          // the service manager has the socket as well, and it stays
-	Stored      bool          `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
-	Listen      bool          `json:",omitempty"` // the listener on TCP comes as well
-	Lock        *os.File      `json:"-"`          // of the socket
-	Listener    *os.File      `json:"-"`
-	Address     *os.File      `json:"-"` // that listener; nil: there is none
+	Connections int      // how many were handed over
+	Kept        bool     // the service manager has the socket as well, and it stays
+	Stored      bool     `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Listen      bool     `json:",omitempty"` // the listener on TCP comes as well
+	Lock        *os.File `json:"-"`          // of the socket
+	Listener    *os.File `json:"-"`
+	Address     *os.File `json:"-"` // that listener; nil: there is none
 }
 
 // RefusedError says that the running daemon goes on.
@@ -135,6 +137,8 @@ type message struct {
 	Protocol    int                `json:",omitempty"`
 	Version     string             `json:",omitempty"`
 	Settings    *Settings          `json:",omitempty"`
+	Running     *Running           `json:",omitempty"`
+	Held        bool               `json:",omitempty"` // the newcomer has a worker ID
 	Reason      string             `json:",omitempty"`
 	Connections []serve.Connection `json:",omitempty"`
 	Commit      *Commit            `json:",omitempty"`

@@ -25,7 +25,10 @@ func init() { stillTimeout = time.Minute }
 
 var ours = Settings{Layout: "time=41@1ms", Coord: "dir:/c"}
 
-func oursNow() Settings { return ours }
+// lived is what a newcomer is told before it claims a worker ID.
+var lived = Running{Time: lifecycle.Time{Wall: 3, Boot: 4}, Age: time.Hour, Cluster: "c"}
+
+func oursNow() (Settings, Running) { return ours, lived }
 
 // A newcomer may have another coordinator where that holds the same cluster.
 func TestAnotherCoordinatorOfTheSameCluster(t *testing.T) {
@@ -109,10 +112,10 @@ func TestEverythingArrives(t *testing.T) {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	defer p.Close()
-	must.Do(t, p.Ready(t.Context()))
+	must.Do(t, p.Ready(t.Context(), true))
 	s := <-ready
-	if s.Version != "new" {
-		t.Errorf("the newcomer is of version %q", s.Version)
+	if s.Version != "new" || !s.Held || p.Running != lived {
+		t.Errorf("the newcomer is of version %q, holds a worker ID: %v, and was told %+v", s.Version, s.Held, p.Running)
 	}
 	const many = 2*perMessage + 7
 	var all []serve.Connection
@@ -122,14 +125,14 @@ func TestEverythingArrives(t *testing.T) {
 		must.Do(t, raw.Control(func(fd uintptr) { c.FD = int(fd) }))
 		all = append(all, c)
 	}
-	commit := Commit{Time: lifecycle.Time{Wall: 3, Boot: 4}, Age: time.Hour, Cluster: "c", Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
+	commit := Commit{Connections: many, Lock: file(t, "lock"), Listener: file(t, "listener")}
 	sent := make(chan error, 1)
 	go func() {
 		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
 	}()
 	got, open, err := p.Receive(t.Context(), many)
 	must.Do(t, errors.Join(err, <-sent))
-	if got.Time != commit.Time || got.Age != commit.Age || got.Cluster != "c" || holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
+	if holds(t, got.Lock) != "lock" || holds(t, got.Listener) != "listener" {
 		t.Errorf("handed over: %+v", got)
 	}
 	for i, c := range open {
@@ -150,7 +153,7 @@ func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
 	ready := waiting(t, path)
 	p, err := Ask(t.Context(), path, "new", ours)
 	if err == nil {
-		err = p.Ready(t.Context())
+		err = p.Ready(t.Context(), true)
 	}
 	must.Do(t, err)
 	s := <-ready

@@ -172,3 +172,23 @@ func survivor(t *testing.T, h *process.Host, a, b *process.Daemon) *process.Daem
 		return a
 	}
 }
+
+// Where no worker ID is free the daemon that runs gives its own back, and the newcomer has it.
+func TestAnUpdateWithoutAFreeWorkerID(t *testing.T) {
+	const layout = "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01"
+	onEach(t, func(t *testing.T, h *process.Host) {
+		h.Flags = append(h.Flags, "--layout", layout)
+		other := *h
+		other.Socket += "2"
+		other.Flags = append(slices.Clone(h.Flags), "--host", "another")
+		d := start(t, h)
+		start(t, &other)
+		c := ask(t, h.Socket, 8, false)
+		for range times(4, 20) {
+			next := start(t, h)
+			<-d.Ended()
+			d = next
+		}
+		distinct(t, c.end())
+	})
+}

@@ -9,24 +9,23 @@ const (
 	NewcomerRehearsed Step = "newcomer/rehearsed" // it fits, and READY is not sent
 	NewcomerReady     Step = "newcomer/ready"     // READY is sent
 	NewcomerReceived  Step = "newcomer/received"  // it has the connections, and has said so
-	NewcomerCommitted Step = "newcomer/committed" // it has COMMIT, and nothing runs
-	NewcomerStarted   Step = "newcomer/started"   // its lane is open, and nobody is served
-	NewcomerServes    Step = "newcomer/serves"    // it serves, and the cluster is not joined
+	NewcomerCommitted Step = "newcomer/committed" // it has COMMIT
+	NewcomerStarted   Step = "newcomer/started"   // nobody is served
+	NewcomerServes    Step = "newcomer/serves"    // it serves
 )
 
 // The steps of a running daemon that is taken over, in their order.
 const (
 	RunningAsked     Step = "running/asked"     // a newcomer fits, and ACCEPT is not sent
 	RunningReady     Step = "running/ready"     // READY is there, and all goes on
-	RunningStill     Step = "running/still"     // nothing is written or called any more; the lane is open
-	RunningFrozen    Step = "running/frozen"    // nobody is served, and the lane is closed
+	RunningFrozen    Step = "running/frozen"    // nobody is served
 	RunningOffered   Step = "running/offered"   // the newcomer has the connections; COMMIT is not sent
 	RunningCommitted Step = "running/committed" // COMMIT is sent
-	RunningLeft      Step = "running/left"      // its connections are closed, its session is not
+	RunningLeft      Step = "running/left"      // its connections are closed, its worker ID is not given back
 )
 
 // Steps are all those of a takeover.
 var Steps = []Step{
 	NewcomerAccepted, NewcomerRehearsed, NewcomerReady, NewcomerReceived, NewcomerCommitted, NewcomerStarted, NewcomerServes,
-	RunningAsked, RunningReady, RunningStill, RunningFrozen, RunningOffered, RunningCommitted, RunningLeft,
+	RunningAsked, RunningReady, RunningFrozen, RunningOffered, RunningCommitted, RunningLeft,
 }
