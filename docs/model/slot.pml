@@ -46,7 +46,7 @@ inline begin(highest) {
   i = 0;
   do :: i < highest -> i++ :: break od;
   if
-  :: SWAPS -> SLOT.tick = t; SLOT.next = i; printf("daemon %d: begins tick %d at number %d\n", d, t, i)
+  :: SWAPS -> SLOT.tick = t; SLOT.next = i; printf("thread %d: begins tick %d at number %d\n", d, t, i)
   :: else
   fi;
   i = 0
@@ -56,11 +56,11 @@ inline begin(highest) {
 inline give() {
 #ifndef LOOKS_ONCE
   if
-  :: closed -> printf("daemon %d: throws number %d of tick %d away\n", d, wasNext, t)
+  :: closed -> printf("thread %d: throws number %d of tick %d away\n", d, wasNext, t)
   :: else ->
 #endif
      issued = given[(t - 1) * CAP + wasNext] || (told && t > last);
-     printf("daemon %d: ISSUES number %d of tick %d\n", d, wasNext, t);
+     printf("thread %d: ISSUES number %d of tick %d\n", d, wasNext, t);
      assert(!issued);
      given[(t - 1) * CAP + wasNext] = 1
 #ifndef LOOKS_ONCE
