@@ -36,16 +36,28 @@ const (
 
 // settings are a history's.
 type settings struct {
+	layout  string
 	publish time.Duration
 	lies    func(path string) bool
 }
 
+// Layouts: with two worker IDs each is opened again soon after its daemon was killed; with many of
+// them a daemon seldom gets one that another had.
+const (
+	wide   = "flakeward"
+	narrow = "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01"
+)
+
 // drawn draws settings: whoever publishes often flushes often.
 func drawn(chance *rand.Rand) settings {
-	if chance.IntN(3) == 0 {
-		return settings{publish: time.Second}
+	s := settings{layout: wide, publish: 100 * time.Millisecond}
+	if chance.IntN(2) == 0 {
+		s.layout = narrow
 	}
-	return settings{publish: 100 * time.Millisecond}
+	if chance.IntN(3) == 0 {
+		s.publish = time.Second
+	}
+	return s
 }
 
 // cut is when the power of one life is cut.
@@ -108,7 +120,7 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 	}
 	at := sockettest.Dir(t)
 	h := &host{T: t, settings: s, chance: chance, lives: map[string][]int64{}}
-	if h.layout, err = generator.ParseLayout("flakeward"); err != nil {
+	if h.layout, err = generator.ParseLayout(s.layout); err != nil {
 		t.Fatal(err)
 	}
 	h.host, err = process.NewHost(daemon, at)
@@ -118,7 +130,7 @@ func newHost(t *testing.T, chance *rand.Rand, s settings) *host {
 	mount := filepath.Join(at, "disk")
 	h.directory = filepath.Join(mount, "coord")
 	h.host.Flags = []string{
-		"--publish", s.publish.String(), "--host", "powercut", "--coord", "dir:" + h.directory,
+		"--layout", s.layout, "--window", "2s", "--publish", s.publish.String(), "--host", "powercut", "--coord", "dir:" + h.directory,
 	}
 	h.host.Env = []string{fault.FUSE + "=1"}
 	if err := os.Mkdir(mount, 0o700); err != nil {
@@ -214,11 +226,14 @@ func (h *host) end() {
 }
 
 // between is what happens, as chance has it, while there is no power. The clock is set back, by up
-// to what the last start took and two seconds. Now and then the disk comes back as another device.
+// to three seconds. Now and then the disk comes back as another device.
 func (h *host) between() {
 	h.Helper()
 	if h.chance.IntN(3) > 0 {
-		h.back(time.Duration(h.chance.Int64N(int64(h.took + 2*time.Second))))
+		by := time.Duration(h.chance.Int64N(int64(3 * time.Second)))
+		if err := h.host.Clock.Set(h.host.Clock.Offset() - by); err != nil {
+			h.Fatal(err)
+		}
 		h.tally.stepped++
 	}
 	if h.chance.IntN(12) == 0 {
@@ -226,13 +241,6 @@ func (h *host) between() {
 			h.Fatal(err)
 		}
 		h.tally.moved++
-	}
-}
-
-func (h *host) back(by time.Duration) {
-	h.Helper()
-	if err := h.host.Clock.Set(h.host.Clock.Offset() - by); err != nil {
-		h.Fatal(err)
 	}
 }
 

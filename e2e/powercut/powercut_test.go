@@ -101,7 +101,7 @@ func TestPowerCuts(t *testing.T) {
 			})
 		}
 	})
-	t.Log(&total)
+	t.Logf("FIGURE %v", &total)
 	if *cuts >= 8*firstFlushes && total.of[spareFile] == 0 {
 		t.Error("the power was never cut at a flush of a spare file")
 	}
@@ -118,7 +118,7 @@ func TestALostRecordShows(t *testing.T) {
 	chance := rand.New(rand.NewPCG(s, 0))
 	const limit = 30
 	var h *host
-	h = newHost(t, chance, settings{publish: 100 * time.Millisecond, lies: func(path string) bool {
+	h = newHost(t, chance, settings{layout: wide, publish: 100 * time.Millisecond, lies: func(path string) bool {
 		return h.serving.Load() && inDirectory(path)
 	}})
 	for n := range limit {
