@@ -88,23 +88,13 @@ func (c *client) take(n int) ([]int64, error) {
 	return ids, err
 }
 
-// must is take of a daemon that serves. Where a test cuts the waiting short, a slow disk alone may
-// refuse: the daemon then says that it is the disk, and is asked again.
+// must is take of a daemon that serves.
 func (c *client) must(n int) []int64 {
 	c.w.Helper()
-	var ids []int64
-	c.w.soon(c.socket+" gives IDs", func() bool {
-		var err error
-		ids, err = c.take(n)
-		var refused wire.Refused
-		if errors.As(err, &refused) && contains(string(refused), "mark is not on disk yet") {
-			return false
-		}
-		if err != nil {
-			c.w.Fatalf("%s gave no IDs: %v", c.socket, err)
-		}
-		return true
-	})
+	ids, err := c.take(n)
+	if err != nil {
+		c.w.Fatalf("%s gave no IDs: %v", c.socket, err)
+	}
 	return ids
 }
 
@@ -168,16 +158,6 @@ func (n *node) stream(rate int) *stream {
 	}
 	n.w.Cleanup(func() { _, _, _ = s.Close() })
 	return &stream{s, n.w, life}
-}
-
-// await waits for n more IDs.
-func (s *stream) await(n int) {
-	s.w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := s.Await(ctx, n); err != nil {
-		s.w.Fatalf("%d more IDs: %v", n, err)
-	}
 }
 
 // stop ends the load, keeps the IDs, and returns how many there were and how many requests failed.

@@ -135,8 +135,8 @@ func (n *node) stop() {
 	}
 }
 
-// spawn starts a daemon as a process of its own, which can be paused and killed, and waits until it
-// can issue.
+// spawn starts a daemon as a process of its own, whose clock can be set, and waits until it can
+// issue.
 func (w *testCluster) spawn(c daemon.Config) *node {
 	w.Helper()
 	return w.spawnAhead(c, 0)
@@ -190,14 +190,6 @@ func (n *node) setClock(ahead time.Duration) {
 		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
 		return (off - ahead).Abs() < time.Minute
 	})
-}
-
-func (n *node) kill() {
-	n.w.Helper()
-	if err := n.process.Kill(); err != nil {
-		n.w.Fatal(err)
-	}
-	n.client.close()
 }
 
 // logText is a log that is read while it is written. It keeps its end.
