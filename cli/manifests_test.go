@@ -103,12 +103,3 @@ func TestComposeStartsDaemonsAfterTheirCoordinatorAndStopsThemBefore(t *testing.
 		}
 	}
 }
-
-func argumentsOf(command any) (all []string) {
-	list, _ := command.([]any)
-	for _, a := range list {
-		text, _ := a.(string)
-		all = append(all, text)
-	}
-	return all
-}

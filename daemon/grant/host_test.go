@@ -195,15 +195,6 @@ func (p *process) acquire() {
 	must.Do(p.t, p.Acquire(p.t.Context(), false))
 }
 
-// crashed is a host whose process was killed after it had issued all that it was granted, with its
-// session alive.
-func crashed(t *testing.T) (*fixture, *host, *process) {
-	t.Helper()
-	w := newFixture(t)
-	h, p := w.crashed()
-	return w, h, p
-}
-
 func (w *fixture) crashed() (*host, *process) {
 	w.t.Helper()
 	h := w.host("J")

@@ -51,16 +51,6 @@ func (w *fixture) raise(to generator.Tick) (raised coord.Raised) {
 	return raised
 }
 
-// history is who held the worker ID.
-func (w *fixture) history(worker int) (intervals []coord.HolderInterval) {
-	w.t.Helper()
-	w.operate(func(ctx context.Context, o coord.Operator) (err error) {
-		intervals, err = o.History(ctx, worker)
-		return err
-	})
-	return intervals
-}
-
 // issueFrom lets time pass until the clock is beyond the tick, has the process granted more, and
 // issues all that it may.
 func (p *process) issueFrom(tick generator.Tick) {

@@ -36,15 +36,6 @@ func clusterOf(layout []byte) string {
 	return l.UUID
 }
 
-// epochOf returns the cluster epoch that a cluster record names.
-func epochOf(layout []byte) string {
-	var l struct {
-		Epoch string `json:"era"`
-	}
-	_ = json.Unmarshal(layout, &l)
-	return l.Epoch
-}
-
 // floorOf is a cluster's floor.
 func floorOf(layout []byte) generator.Tick {
 	var l struct{ Floor generator.Tick }
