@@ -144,8 +144,8 @@ func lapsed(ctx context.Context, r *Run, claim string) error {
 func reclaimed(ctx context.Context, r *Run, h *Host, had held) (now held, err error) {
 	err = lookUntil(ctx, r, h.Name+" to claim again", func() error {
 		now, err = holds(ctx, h)
-		if err == nil && (!now.claimed || now.opening == had.opening || now.condition != "") {
-			err = fmt.Errorf("it holds worker ID %d by opening %s: %q", now.worker, now.opening, now.condition)
+		if err == nil && (!now.claimed || now.claim == had.claim || now.condition != "") {
+			err = fmt.Errorf("it holds worker ID %d by claim %s: %q", now.worker, now.claim, now.condition)
 		}
 		return err
 	})

@@ -46,6 +46,7 @@ type partition struct {
 	had                         held
 	cut, lapsed, refused, heals evidence.Mono
 	text                        string
+	ceiling                     generator.Tick // of its grant, as it ended
 	now                         held
 }
 
@@ -65,6 +66,7 @@ func cutOff(ctx context.Context, r *Run) {
 	refusal := mustGet(h.AwaitRefusal(ctx))
 	seen.refused, seen.text = refusal.Asked, refusal.Text
 	r.Step("its grant has ended, and it says: %s", refusal.Text)
+	seen.ceiling = mustGet(holds(ctx, h)).ceiling
 	must(h.AwaitNone(ctx, 500*time.Millisecond))
 	r.Step("healing")
 	seen.heals = evidence.Now() // packets pass before it is done
@@ -87,12 +89,7 @@ func judgeCutOff(res *Result) {
 		res.Fail("the drill is void: no request failed")
 		return
 	}
-	var ceiling, last generator.Tick
-	for _, v := range res.History {
-		if v.Holder == seen.had.opening {
-			ceiling = max(ceiling, v.Ceiling)
-		}
-	}
+	ceiling, last := seen.ceiling, generator.Tick(0)
 	for _, reply := range cut.Replies {
 		for _, run := range reply.IDs {
 			if p, err := res.Run.Layout.Decompose(run.First); err == nil && reply.Answered < seen.heals {
@@ -121,12 +118,10 @@ func judgeCutOff(res *Result) {
 	took := time.Duration(first.Answered - seen.heals)
 	res.Recovered(took)
 	within(res, "IDs after the heal", took, 2*time.Second, 10*time.Second)
-	for _, v := range res.History {
-		if v.Holder == seen.now.opening && seen.now.opening != seen.had.opening {
-			return
-		}
+	if seen.now.claim == seen.had.claim || seen.now.opening != seen.had.opening {
+		res.Fail("it had opening %s by claim %s, and has %s by %s: the claim that ended with its session is to be made again, and its grant to go on",
+			seen.had.opening, seen.had.claim, seen.now.opening, seen.now.claim)
 	}
-	res.Fail("the drill is void: its session did not end, for the history knows nothing of its new opening %s", seen.now.opening)
 }
 
 type oneWay struct {

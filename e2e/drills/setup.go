@@ -149,7 +149,20 @@ func (r *Run) operate(ctx context.Context, args ...string) error {
 	return err
 }
 
-// up starts all daemons and clients and waits until as many hosts serve as the drill wants.
+// longGrant is the least that the second grant of a process reaches ahead.
+const longGrant = 10 * time.Second
+
+// grown reports whether the daemon of a host has more than the short first grant of a process: half of
+// a later one, or of the window, is left.
+func (h *Host) grown(ctx context.Context) bool {
+	window := cmp.Or(h.r.options.Window, longGrant)
+	info, err := h.Info(ctx)
+	ahead, bad := strconv.Atoi(info["marks_ahead_ms"])
+	return err == nil && bad == nil && time.Duration(ahead)*time.Millisecond >= min(window, longGrant)/2
+}
+
+// up starts all daemons and clients and waits until as many hosts serve as the drill wants, each with
+// a grant on which it can live through a fault.
 func (r *Run) up(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
@@ -174,7 +187,7 @@ func (r *Run) up(ctx context.Context) error {
 			if err != nil {
 				return false, err
 			}
-			if received > 0 {
+			if received > 0 && h.grown(ctx) {
 				serving++
 			}
 		}
