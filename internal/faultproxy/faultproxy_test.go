@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -72,23 +69,6 @@ func dial(t *testing.T, p *Proxy) *client {
 	return &client{t, c, bufio.NewReader(c)}
 }
 
-// dialEnds wants a new connection to be reset, which may be seen while it is still being made.
-func dialEnds(t *testing.T, p *Proxy) {
-	t.Helper()
-	c, err := net.Dial("tcp", p.Address())
-	if errors.Is(err, syscall.ECONNRESET) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
-	(&client{t, c, bufio.NewReader(c)}).expectEnd("")
-}
-
 func (c *client) send(line string) {
 	c.t.Helper()
 	if _, err := io.WriteString(c, line+"\n"); err != nil {
@@ -131,103 +111,6 @@ func (c *client) expectSilence() {
 	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		c.t.Fatal(err)
 	}
-}
-
-func TestForwards(t *testing.T) {
-	s := newServer(t)
-	p := Listen(t, s.listener.Addr().String())
-	a, b := dial(t, p), dial(t, p)
-	long := strings.Repeat("x", 60_000)
-	for _, line := range []string{"one", "two", long} {
-		a.send(line)
-		b.send(line)
-		a.expect("got " + line)
-		b.expect("got " + line)
-	}
-	requests, replies := p.Counts()
-	if want := int64(2 * (4 + 4 + 60_001)); requests != want || replies != want+6*4 {
-		t.Errorf("%d bytes of requests and %d of replies, want %d and %d", requests, replies, want, want+6*4)
-	}
-}
-
-// One side's end is the other's.
-func TestEnds(t *testing.T) {
-	s := newServer(t)
-	p := Listen(t, s.listener.Addr().String())
-	a := dial(t, p)
-	a.send("one")
-	a.expect("got one")
-	_ = a.Close()
-	b := dial(t, p)
-	b.send("two")
-	b.expect("got two")
-	_ = s.listener.Close()
-	b.send("three") // an end of the listener is none of the connection
-	b.expect("got three")
-	dialEnds(t, p) // accepted, and then there is nobody to pass it on to
-}
-
-func TestCutAll(t *testing.T) {
-	s := newServer(t)
-	p := Listen(t, s.listener.Addr().String())
-	a := dial(t, p)
-	a.send("one")
-	a.expect("got one")
-	p.CutAll()
-	a.expectEnd("")
-	dialEnds(t, p)
-	p.Open()
-	b := dial(t, p)
-	b.send("two")
-	b.expect("got two")
-	if <-s.got != "one" || <-s.got != "two" {
-		t.Error("the server got something else")
-	}
-}
-
-func TestHang(t *testing.T) {
-	s := newServer(t)
-	p := Listen(t, s.listener.Addr().String())
-	a := dial(t, p)
-	a.send("one")
-	a.expect("got one")
-	<-s.got
-	p.Hang()
-	b := dial(t, p)
-	a.send("two")
-	for p.Kept() != int64(len("two\n")) && !t.Failed() {
-		runtime.Gosched()
-	}
-	b.send("three")
-	a.expectSilence()
-	b.expectSilence()
-	if len(s.got) > 0 {
-		t.Errorf("the server got %q", <-s.got)
-	}
-	p.Open()
-	a.expect("got two")
-	b.expect("got three")
-	p.Hang()
-	a.send("four")
-	p.CutAll() // also what hangs
-	a.expectEnd("")
-}
-
-func TestHold(t *testing.T) {
-	s := newServer(t)
-	p := Listen(t, s.listener.Addr().String())
-	a := dial(t, p)
-	p.Hold()
-	a.send("one")
-	if got := <-s.got; got != "one" {
-		t.Errorf("the server got %q", got)
-	}
-	a.expectSilence()
-	a.send("two")
-	<-s.got
-	p.Release()
-	a.expect("got one")
-	a.expect("got two")
 }
 
 // A reply that was lost is never followed by another on its connection.

@@ -26,31 +26,6 @@ func TestEventsHappenInOrder(t *testing.T) {
 	}
 }
 
-func TestCoroutine(t *testing.T) {
-	var s scheduler.Scheduler
-	var got []string
-	var f *scheduler.Coroutine
-	f = s.Coroutine(func() {
-		defer func() { got = append(got, "deferred") }()
-		got = append(got, "begun")
-		if s.Running() != f {
-			t.Error("another coroutine is said to run")
-		}
-		f.Yield()
-		got = append(got, "resumed")
-		f.Yield()
-		got = append(got, "never")
-	})
-	f.Resume()
-	got = append(got, "suspended")
-	f.Resume()
-	f.End()
-	f.Resume()
-	if want := []string{"begun", "suspended", "resumed", "deferred"}; !slices.Equal(got, want) || !f.Done() {
-		t.Errorf("%q, done %v; want %q", got, f.Done(), want)
-	}
-}
-
 // Coroutines run on the threads of those that are over, however those ended, and find nothing of
 // theirs there.
 func TestCoroutinesShareThreads(t *testing.T) {

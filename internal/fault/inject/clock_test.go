@@ -18,44 +18,6 @@ func put(t *testing.T, path, content string) {
 	}
 }
 
-// stepped is a clock whose sleepers wake one at a time, each when told to.
-type stepped struct {
-	still
-	wake chan struct{}
-}
-
-func (s stepped) Sleep(ctx context.Context, _ time.Duration) error {
-	select {
-	case <-s.wake:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func TestTheFileIsFollowedUntilItIsClosed(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "offset")
-	clock := stepped{wake: make(chan struct{})}
-	d, err := follow(clock, path, func(err error) { t.Error(err) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	for content, want := range map[string]int64{"-1h\n": -int64(time.Hour), "+1s": int64(time.Second)} {
-		put(t, path, content)
-		clock.wake <- struct{}{}
-		clock.wake <- struct{}{} // taken only when the look before it is over
-		if got := d.Now().Wall; got != 1000+want {
-			t.Errorf("at %q the wall clock shows %d, want %d", content, got, 1000+want)
-		}
-	}
-	d.close()
-	select {
-	case clock.wake <- struct{}{}:
-		t.Error("the file is still followed after close")
-	default:
-	}
-}
-
 // still is a clock that never lets the follower look by itself.
 type still struct{}
 
