@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-const eventsMagic = "flakeward events 4\n"
+const eventsMagic = "flakeward events 5\n"
 
 // Events is a daemon's log, being written. Its methods may be called from any goroutine.
 type Events struct {
@@ -23,7 +23,6 @@ type Events struct {
 
 // eventCoding is what entries are differences from.
 type eventCoding struct {
-	sum  uint32
 	at   Mono
 	next int64 // the ID after the last run
 }
@@ -68,12 +67,8 @@ func (l *Events) Add(e Event) error {
 		return l.failed
 	}
 	coding := l.coding
-	frame, err := coding.frame(l.buf, e)
-	if err != nil {
-		return fmt.Errorf("evidence %s: %w", l.file.Name(), err)
-	}
-	l.buf = frame
-	if _, err := l.file.Write(frame); err != nil {
+	l.buf = coding.frame(l.buf, e)
+	if _, err := l.file.Write(l.buf); err != nil {
 		l.failed = fmt.Errorf("evidence: %w: the log ends here", err)
 		return l.failed
 	}
@@ -104,9 +99,8 @@ func (e Event) check() error {
 }
 
 // frame returns e's frame, in buf's room.
-func (c *eventCoding) frame(buf []byte, e Event) (_ []byte, err error) {
-	buf, c.sum, err = seal(c.append(append(buf[:0], make([]byte, headBytes)...), e), c.sum)
-	return buf, err
+func (c *eventCoding) frame(buf []byte, e Event) []byte {
+	return seal(c.append(append(buf[:0], make([]byte, headBytes)...), e))
 }
 
 // append writes the fields that e's kind names.

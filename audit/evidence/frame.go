@@ -5,28 +5,16 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
-// A log is a line that says what it is, and then one frame for each entry:
-//
-//	length of the payload (3 bytes) and their check (1 byte), payload, checksum (4 bytes)
-//
-// all little-endian. The length has a check of its own, because a damaged length that
-// reaches past the end would pass for an entry that was cut off there. The checksum
-// is CRC-32C and goes on from that of the frame before, so an entry that is missing
-// shows as well. A payload is varints, most of them differences from the entry before.
-const (
-	headBytes = 4
-	sumBytes  = 4
-	maxLength = 1<<24 - 1
-)
+// A log is a line that says what it is, and then one frame for each entry: the length of the payload
+// (4 bytes, little-endian), and the payload. That is varints, most of them differences from the entry
+// before.
+const headBytes = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// DamageError is what reading returns for a log that was altered: nothing from
-// Offset on can be trusted. A log that was merely cut off is not damaged.
+// DamageError is what reading returns for a log that is none, or has an entry that is none. A log that
+// was merely cut off is not damaged.
 type DamageError struct {
 	Path   string
 	Offset int64 // bytes, of the entry's frame
@@ -37,22 +25,10 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s is damaged at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// head is the length n with its check.
-func head(n int) uint32 {
-	check := ^(byte(n) ^ byte(n>>8) ^ byte(n>>16))
-	return uint32(n) | uint32(check)<<24
-}
-
-// seal turns b, which is headBytes of room and then the payload, into a frame, and
-// returns the checksum that the next frame goes on from.
-func seal(b []byte, sum uint32) ([]byte, uint32, error) {
-	n := len(b) - headBytes
-	if n > maxLength {
-		return nil, sum, fmt.Errorf("an entry of %d bytes: at most %d fit", n, maxLength)
-	}
-	binary.LittleEndian.PutUint32(b, head(n))
-	sum = crc32.Update(sum, castagnoli, b[headBytes:])
-	return binary.LittleEndian.AppendUint32(b, sum), sum, nil
+// seal turns b, which is headBytes of room and then the payload, into a frame.
+func seal(b []byte) []byte {
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-headBytes))
+	return b
 }
 
 // errTorn means that the log ends within a frame, or within its first line.
@@ -67,7 +43,6 @@ type frames struct {
 	buf    []byte // what was read and not yet consumed is buf[at:]
 	at     int
 	offset int64 // of buf[at] in the log
-	sum    uint32
 }
 
 // next returns the next payload, which is good until the call after it. The error is
@@ -77,7 +52,7 @@ func (f *frames) next() ([]byte, error) {
 		err := f.need(len(f.magic))
 		have := f.buf[f.at:]
 		if !bytes.HasPrefix(have, []byte(f.magic)[:min(len(f.magic), len(have))]) {
-			return nil, f.damage("its first line is not %q", f.magic)
+			return nil, &DamageError{Path: f.path, Offset: f.offset, Reason: fmt.Sprintf("its first line is not %q", f.magic)}
 		}
 		if err != nil {
 			return nil, err
@@ -88,22 +63,11 @@ func (f *frames) next() ([]byte, error) {
 	if err := f.need(headBytes); err != nil {
 		return nil, err
 	}
-	word := binary.LittleEndian.Uint32(f.buf[f.at:])
-	n := int(word & maxLength)
-	if word != head(n) {
-		return nil, f.damage("the length of an entry does not match its check")
-	}
-	whole := headBytes + n + sumBytes
+	whole := headBytes + int(binary.LittleEndian.Uint32(f.buf[f.at:]))
 	if err := f.need(whole); err != nil {
 		return nil, err
 	}
-	frame := f.buf[f.at : f.at+whole]
-	payload := frame[headBytes : headBytes+n]
-	sum := crc32.Update(f.sum, castagnoli, payload)
-	if sum != binary.LittleEndian.Uint32(frame[headBytes+n:]) {
-		return nil, f.damage("the checksum of an entry does not match")
-	}
-	f.sum = sum
+	payload := f.buf[f.at+headBytes : f.at+whole]
 	f.consume(whole)
 	return payload, nil
 }
@@ -138,10 +102,6 @@ func (f *frames) need(n int) error {
 		}
 	}
 	return nil
-}
-
-func (f *frames) damage(format string, args ...any) error {
-	return &DamageError{Path: f.path, Offset: f.offset, Reason: fmt.Sprintf(format, args...)}
 }
 
 // ended reports whether err is an end of the log that needs no other word.

