@@ -85,28 +85,3 @@ func TestEndsThatAreWanted(t *testing.T) {
 		}
 	}
 }
-
-func TestOneSeed(t *testing.T) {
-	var out bytes.Buffer
-	if err := run([]string{"-seed", "3", "-faults", "0,2", "-v"}, &out); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if !strings.Contains(lines[0], "seed 3: ") || !strings.Contains(lines[1], "fault 0: ") || !strings.Contains(lines[2], "fault 1: ") ||
-		!strings.Contains(lines[len(lines)-1], "seed 3: {Faults:") {
-		t.Errorf("it begins with\n%s\nand ends with\n%s", strings.Join(lines[:3], "\n"), lines[len(lines)-1])
-	}
-	if err := run([]string{"-seed", "3", "-faults", "1000"}, &out); err == nil || !strings.Contains(err.Error(), "no number of a fault") {
-		t.Errorf("a fault that there is not: %v", err)
-	}
-}
-
-// What is asked for and would not be done is refused.
-func TestFlagsThatAskForNothing(t *testing.T) {
-	for _, args := range [][]string{{"-v"}, {"-faults", "1"}, {"-n", "0"}} {
-		var out bytes.Buffer
-		if err := run(args, &out); err == nil || out.Len() > 0 {
-			t.Errorf("%q: %v, %q", args, err, &out)
-		}
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -125,28 +124,4 @@ func TestRepliesComeBackAsTheyWere(t *testing.T) {
 			t.Fatalf("read %+v, wrote %+v", got, want)
 		}
 	})
-}
-
-func TestManyGoroutinesAdd(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log")
-	l, err := OpenEvents(path)
-	must(t, err)
-	const each = 200
-	var wg sync.WaitGroup
-	for g := range 8 {
-		wg.Go(func() {
-			for i := range each {
-				if err := l.Add(Event{At: Now(), Kind: Issued, Run: Run{First: int64(g*each + i), Step: 1, N: 1}}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	must(t, l.Close())
-	seen := map[int64]bool{}
-	must(t, ReadEvents(path, func(e Event) error { seen[e.Run.First] = true; return nil }))
-	if len(seen) != 8*each {
-		t.Errorf("%d of %d events are there", len(seen), 8*each)
-	}
 }

@@ -327,18 +327,3 @@ func TestEtcdCompacted(t *testing.T) {
 		t.Log(err)
 	}
 }
-
-func TestNoTree(t *testing.T) {
-	if _, err := history.Etcd(t.Context(), nil, "/"); err == nil {
-		t.Error("etcd without a prefix was read")
-	}
-	if _, err := history.ZooKeeper([]string{t.TempDir()}, ""); err == nil {
-		t.Error("ZooKeeper without a chroot was read")
-	}
-	if _, err := history.ZooKeeper(nil, "/x"); err == nil {
-		t.Error("no server of ZooKeeper was read")
-	}
-	if _, err := history.ZooKeeper([]string{t.TempDir() + "/none"}, "/x"); err == nil {
-		t.Error("a directory that is not there was read")
-	}
-}

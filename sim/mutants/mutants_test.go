@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -57,88 +56,6 @@ func hasTest(t *testing.T, dir, pattern string) bool {
 }
 
 var declared = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
-
-const example = `## one
-Breaks the first: all of it.
-Tests: ./a ./b:TestX|TestY ./c ./d:TestX|TestY
-Found: sim tests
-Recover
-a/x.go
--bad
-+	good
- kept
-
-## two
-Breaks the second.
-Drills: /a etcd/b
-a/x.go
--twice
-b/y.go
- kept
-+new
-`
-
-func TestParse(t *testing.T) {
-	all := must.Get(parse(example))(t)
-	one, two := all[0], all[1]
-	want := []suite{{"", []string{"./a", "./c"}}, {"TestX|TestY", []string{"./b", "./d"}}}
-	same := func(a, b suite) bool { return a.run == b.run && slices.Equal(a.packages, b.packages) }
-	if one.name != "one" || one.breaks != "the first: all of it." || !one.recovers || !slices.Equal(one.must, []string{bySim, byTests}) ||
-		!slices.EqualFunc(one.suites, want, same) || !slices.Equal(one.changes, []change{{"a/x.go", "bad\nkept\n", "\tgood\nkept\n"}}) {
-		t.Errorf("%+v", one)
-	}
-	if two.recovers || !slices.Equal(two.drills, []string{"/a", "etcd/b"}) ||
-		!slices.Equal(two.changes, []change{{"a/x.go", "twice\n", ""}, {"b/y.go", "kept\n", "kept\nnew\n"}}) {
-		t.Errorf("%+v", two)
-	}
-	if w := whole(all); !slices.EqualFunc(w.suites, want, same) || !w.recovers || w.changes != nil {
-		t.Errorf("of the whole source %+v is asked", w)
-	}
-	for what, text := range map[string]string{
-		"no drills and no tests": "## n\nBreaks it.\nx.go\n-a\n",
-		"found by luck":          "## n\nBreaks it.\nTests: ./a\nFound: luck\nx.go\n-a\n",
-		"nothing broken":         "## n\nTests: ./a\nFound: sim\nx.go\n-a\n",
-		"no change":              "## n\nBreaks it.\nTests: ./a\nFound: sim\n",
-		"misspelt":               "## n\nBreaks it.\nTests: ./a\nFound: sim\nRecovr\nx.go\n-a\n",
-	} {
-		if _, err := parse(text); err == nil {
-			t.Errorf("%s: accepted", what)
-		}
-	}
-}
-
-// TestBroken: whole lines change, where they stand once, and the source stays as it is.
-func TestBroken(t *testing.T) {
-	root := t.TempDir()
-	write := func(name, text string) {
-		must.Do(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
-	}
-	write("x.go", "one\n\ttwo\nthree\ntwo\n")
-	for _, c := range []struct{ old, new, want string }{
-		{"one\n", "", "\ttwo\nthree\ntwo\n"},
-		{"\ttwo\nthree\n", "four\n", "one\nfour\ntwo\n"},
-		{"two\n", "four\n", "one\n\ttwo\nthree\nfour\n"},
-		{"three\ntwo\n", "three\n", "one\n\ttwo\nthree\n"},
-		{"five\n", "", ""},
-		{"ne\n", "", ""},
-		{"", "x\n", ""},
-	} {
-		files, err := bug{name: "b", changes: []change{{"x.go", c.old, c.new}}}.broken(root)
-		if errors.Is(err, errStale) != (c.want == "") || files["x.go"] != c.want {
-			t.Errorf("%q: %q, %v, not %q", c.old, files["x.go"], err, c.want)
-		}
-	}
-	write("x.go", "two\ntwo\n")
-	if _, err := (bug{changes: []change{{"x.go", "two\n", ""}}}).broken(root); !errors.Is(err, errStale) {
-		t.Errorf("lines that stand there twice: %v", err)
-	}
-	// A second change of one file sees what the first one left.
-	write("x.go", "a\nb\n")
-	files := must.Get(bug{changes: []change{{"x.go", "a\n", "c\n"}, {"x.go", "c\nb\n", "d\n"}}}.broken(root))(t)
-	if files["x.go"] != "d\n" {
-		t.Errorf("%q", files["x.go"])
-	}
-}
 
 func TestFailures(t *testing.T) {
 	const p = `"Package":"example.org/m/daemon/grant"`
