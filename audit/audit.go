@@ -41,10 +41,8 @@ type Cluster struct {
 	Lead time.Duration
 	Wall int64
 
-	// Linear has the calls on the coordinator judged too, each worker ID's: Linear. Cleared are the
-	// claims that were ended meanwhile by others than daemons, as far as is known.
-	Linear  bool
-	Cleared []Clearing
+	// Linear has the calls on the coordinator judged too, each worker ID's: Linear.
+	Linear bool
 
 	asIs bool // times are told as they are in the evidence
 }

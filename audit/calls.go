@@ -17,12 +17,6 @@ import (
 // patience bounds the search for an order of one worker ID's calls, which takes well below a second.
 const patience = time.Minute
 
-// Clearing is the deletion of a claim node by an operator, or by the end of its session.
-type Clearing struct {
-	Claim    string // its name
-	From, To evidence.Mono
-}
-
 // linearizable is whether the calls can be judged. They cannot where the coordinator lost what it had
 // stored, or where an operator raised the cluster's floor: when that took place nobody records.
 func (c Cluster) linearizable() bool {
@@ -69,7 +63,7 @@ func (j *court) linear(c Cluster) error {
 			var last strings.Builder
 			for _, o := range v.Until[max(0, len(v.Until)-shown):] {
 				who := "the coordinator"
-				if o.Kind != linear.Read && o.Kind != linear.End {
+				if o.Kind != linear.Read {
 					who = j.startName(&j.starts[o.Client])
 				}
 				fmt.Fprintf(&last, "\n\t%s to %s, %s: %v", j.when(evidence.Mono(o.Call)), j.when(evidence.Mono(o.Return)), who, o)
@@ -136,8 +130,7 @@ func opOf(e evidence.Event) (linear.Op, bool) {
 	}
 }
 
-// history is all that happened: the calls, the claims that were cleared, and last what is stored of
-// each worker ID in the end.
+// history is all that happened: the calls, and last what is stored of each worker ID in the end.
 func (c *calls) history(of Cluster) []linear.Op {
 	// Before all else, as a raise of all marks would be.
 	all := []linear.Op{{Kind: linear.Raise, Call: math.MinInt64, Return: math.MinInt64 + 1, To: of.Floor}}
@@ -146,21 +139,10 @@ func (c *calls) history(of Cluster) []linear.Op {
 		all = append(all, *o)
 		stored[o.Worker] = history.Version{}
 	}
-	openings := map[string]map[string]int{} // with their worker IDs, by the claim
 	for _, v := range of.History {
 		if v.Order >= stored[v.Worker].Order {
 			stored[v.Worker] = v
 		}
-		if openings[v.Claim] == nil {
-			openings[v.Claim] = map[string]int{}
-		}
-		openings[v.Claim][v.Holder] = v.Worker
-	}
-	for _, d := range of.Cleared {
-		for opening, worker := range openings[d.Claim] {
-			all = append(all, linear.Op{Kind: linear.End, Call: int64(d.From), Return: int64(d.To), Worker: worker, Opening: opening})
-		}
-		c.last = max(c.last, d.To)
 	}
 	for _, worker := range slices.Sorted(maps.Keys(stored)) {
 		end := int64(c.last) + 1

@@ -29,7 +29,6 @@ type fakeCluster struct {
 	made    generator.Tick
 	raises  []Raise
 	raised  bool // operators raise the floor
-	cleared []Clearing
 }
 
 type entryOf struct {

@@ -15,7 +15,7 @@ const anyLead = 100 * 365 * 24 * time.Hour
 
 // evidence returns the cluster's evidence. It can be changed, and read any number of times.
 func (w *fakeCluster) evidence() (Cluster, []site) {
-	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Floor: w.made, Raises: w.raises, Past: w.past, Lead: cmp.Or(w.lead, anyLead), Wall: w.wall, Linear: w.linear, Cleared: w.cleared}
+	c := Cluster{Layout: w.layout, History: slices.Clone(w.stored), Floor: w.made, Raises: w.raises, Past: w.past, Lead: cmp.Or(w.lead, anyLead), Wall: w.wall, Linear: w.linear}
 	var sites []site
 	for _, h := range w.hosts {
 		s := site{name: h.name, steps: h.steps}

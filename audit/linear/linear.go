@@ -51,8 +51,6 @@ const (
 	// End deletes a claim's node: by the end of its session, by an operator, or as the
 	// predecessor of another claim. Its outcome is Lost if there was no such node.
 	End
-	// Doom makes a claim mortal: from then on its session may end by itself.
-	Doom
 	// Raise is Operator.Raise. It is of all worker IDs.
 	Raise
 	// Read is what was found stored of a record.
@@ -125,8 +123,6 @@ func (o Op) String() string {
 		return fmt.Sprintf("release %d by %s at %d: %s", o.Worker, short(o.Opening), o.To, outcome)
 	case End:
 		return fmt.Sprintf("end the claim of %s on %d: %s", short(o.Opening), o.Worker, outcome)
-	case Doom:
-		return fmt.Sprintf("the session of %s on %d may end from here on", short(o.Opening), o.Worker)
 	case Raise:
 		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
 	default:

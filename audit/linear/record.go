@@ -79,10 +79,6 @@ func (r record) after(o Op) (next record, ok bool) {
 		if r.holder == o.Opening {
 			r.hold = gone
 		}
-	case o.Kind == Doom:
-		if r.holder == o.Opening && r.hold == firm {
-			r.hold = mortal
-		}
 	case o.Kind == Raise:
 		if o.Outcome == Done && o.Before != r.floor {
 			return r, false

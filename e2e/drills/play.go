@@ -201,7 +201,7 @@ func keepHistory(path string, past [][]history.Version, now []history.Version) e
 // judged judges the evidence and returns why the drill failed, other than by violations.
 func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 	record := res.Drill
-	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Floor: r.made, Past: res.Past, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true, Cleared: r.cleared}
+	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Floor: r.made, Past: res.Past, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true}
 	var shown []report.Host
 	for i, h := range r.Hosts {
 		site := audit.Host{Name: h.Name, Steps: h.steps}

@@ -43,8 +43,6 @@ type Run struct {
 	file   *os.File // steps.txt
 	faults []report.Fault
 	past   [][]history.Version
-	// cleared are the claims that operators deleted.
-	cleared []audit.Clearing
 
 	full     func()     // ends the fault of a full disk
 	remaking sync.Mutex // held while a container is removed and made anew
