@@ -146,45 +146,6 @@ func TestCutIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenOfASkippedTick: an earlier process may have issued in it. Ticks before it, to
-// which the clock may have gone back, and after it are as they are.
-func TestNothingIsTakenOfASkippedTick(t *testing.T) {
-	ln := cutLane(t)
-	ln.Raise(5000)
-	ln.Skip(300)
-	for _, made := range []bool{false, true} { // the ring
-		if n := ln.Room(300); n != 0 {
-			t.Errorf("ring %v: there is room for %d", made, n)
-		}
-		if n, first := ln.RoomFirst(300, 301); first != 301 {
-			t.Errorf("ring %v: there is room for %d from tick %d on, want 301", made, n, first)
-		}
-		for to, want := range map[Tick]bool{300: false, 400: true} {
-			if at, ok := ln.NextRoom(300, to); ok != want || ok && at != 301 {
-				t.Errorf("ring %v: the next room up to %d is at %d, %v; want 301, %v", made, to, at, ok, want)
-			}
-		}
-		if run, out := ln.Take(0, 300, 1); out != Full {
-			t.Errorf("ring %v: it gives %+v, %v", made, run, out)
-		}
-	}
-	for _, tick := range []Tick{250, 299, 301} {
-		if _, out := ln.Take(0, tick, 1); out != Issued {
-			t.Errorf("tick %d: %v", tick, out)
-		}
-	}
-	if last := ln.Close(); last != 301 {
-		t.Errorf("closed at %d", last)
-	}
-	ln = cutLane(t)
-	ln.Raise(5000)
-	ln.Skip(300)
-	ln.Take(0, 250, 1)
-	if last := ln.Close(); last != 250 {
-		t.Errorf("closed at %d, though nothing was given of what was skipped", last)
-	}
-}
-
 // TestTakeFirstKeepsAboveTheStart: what lies at or before a lane's first use is not drawn on.
 func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
 	for _, ring := range []bool{false, true} {

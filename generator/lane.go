@@ -74,7 +74,6 @@ type Lane struct {
 	_         [cacheLine]byte
 	highest   atomic.Int64 // written once a tick
 	_         [cacheLine]byte
-	skipped   Tick         // no Take gives it; noTick: all are given
 	last      atomic.Int64 // what Close returned; openLast until then
 	started   atomic.Int64 // see Start; notStarted until then
 
@@ -87,9 +86,6 @@ const openLast = -1
 
 // notStarted stands in Lane.started for "not put to use yet": every tick is after it.
 const notStarted = -1
-
-// noTick stands in Lane.skipped for none.
-const noTick = -1
 
 // NewLane returns a lane that issues the given worker ID at ticks above floor.
 // Its ceiling is the floor, so that it issues nothing until Raise. It refuses
@@ -127,7 +123,6 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 		tenants:   l.Max(Tenant),
 		ring:      ring{slots: make([]atomic.Uint64, size)},
 		cut:       l.maxTick,
-		skipped:   noTick,
 	}
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
@@ -267,14 +262,6 @@ func (ln *Lane) Start(now Tick) { ln.started.CompareAndSwap(notStarted, int64(no
 // Started returns the tick that Start noted; -1 before.
 func (ln *Lane) Started() Tick { return Tick(ln.started.Load()) }
 
-// Skip has no Take give tick t: an earlier process may have issued in it. It must be
-// called before the first Take, and once.
-func (ln *Lane) Skip(t Tick) {
-	if ln.skipped = t; t >= 0 {
-		ln.ring.slots[uint64(t)&ln.mask].Store(uint64(t)<<ln.usedBits | ln.capacity)
-	}
-}
-
 // Close closes the lane for good and returns a tick at or above every tick
 // that was or will be given by a Take: the floor, or the highest in a slot if
 // that is larger. It closes first and reads the slots then (see Take). Further
@@ -286,20 +273,12 @@ func (ln *Lane) Close() Tick {
 	ln.ceiling.Store(closedCeiling)
 	last := int64(ln.floor)
 	for i := range ln.ring.slots {
-		last = max(last, held(ln, ln.ring.slots[i].Load()))
+		last = max(last, int64(ln.ring.slots[i].Load()>>ln.usedBits))
 	}
 	// Of two calls at once, each has read the slots after the lane was closed:
 	// either answer is right. Both return the one that was stored first.
 	ln.last.CompareAndSwap(openLast, last)
 	return Tick(ln.last.Load())
-}
-
-// held is the tick of a slot's word, unless it is the one that is skipped: then noTick.
-func held(ln *Lane, word uint64) int64 {
-	if t := Tick(word >> ln.usedBits); t != ln.skipped {
-		return int64(t)
-	}
-	return noTick
 }
 
 // Closed returns whether the lane is closed, or gives nothing because the machine has another

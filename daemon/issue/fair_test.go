@@ -8,7 +8,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 // crowd is connections that ask for as much as they can get, again and again.
@@ -175,47 +174,6 @@ func TestWhatIsKeptIsForThoseWhoWereDealtIt(t *testing.T) {
 		if run, wait := g.Take(&all[of], 0, small); run.N != small {
 			t.Errorf("small request %d gets %d, %+v", of, run.N, wait)
 		}
-	}
-}
-
-// Where the clock goes back to a tick before the one that was dealt, what is kept is of that: here
-// where nothing could be kept of the one that was dealt, as the lane skips it.
-func TestWhatIsKeptIsOfTheClocksTick(t *testing.T) {
-	g := newFixture(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", issue.Limits{})
-	g.clock.Advance(time.Second)
-	g.Take(&issue.Connection{}, 0, 7)
-	g.Take(&issue.Connection{}, 0, 1)
-	large, single := issue.Connection{}, issue.Connection{}
-	left := 30
-	takeAll := func() {
-		t.Helper()
-		for {
-			run, wait := g.Take(&large, 0, left)
-			if left -= run.N; wait.Err != nil {
-				t.Fatal(wait.Err)
-			}
-			if run.N == 0 {
-				return
-			}
-		}
-	}
-	takeAll()
-	if run, wait := g.Take(&single, 0, 1); run.N != 0 {
-		t.Fatalf("the small request does not wait: %+v, %+v", run, wait)
-	}
-	g.clock.Step(2 * time.Millisecond)
-	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-10))(t)
-	lane.Raise(g.tick() + 1000)
-	lane.Skip(g.tick())
-	g.Issuer.Use(lane)
-	takeAll()
-	if left != 30 {
-		t.Fatalf("%d are given of the tick that the lane skips", 30-left)
-	}
-	g.clock.Step(-time.Millisecond)
-	takeAll()
-	if run, wait := g.Take(&single, 0, 1); run.N != 1 {
-		t.Errorf("large requests leave a small one %d, %+v", run.N, wait)
 	}
 }
 
