@@ -76,7 +76,7 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 		Name:  "raise",
 		Usage: "stop issuing until a given time, after the coordinator was restored from a backup",
 		Description: "A coordinator that was restored from a backup does not know its newer grants, and would grant the same times again. This\n" +
-			"command raises the ceilings of all worker IDs in one step: claims from before end, and no journal from before is continued.\n" +
+			"command raises the ceilings of all worker IDs in one step: claims from before end.\n" +
 			"A daemon issues no IDs until the given time, once its next publish has told it or its grant from before has ended.\n" +
 			"The time must be later than every grant since the backup: at least now plus the longest window that the cluster ever had.\n" +
 			"The cluster's record has that. It counts as " + cluster.Span(cluster.LeastWindow) + " at least. The default is that plus " + cluster.Span(cluster.Margin) + " from now.\n" +

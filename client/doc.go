@@ -59,8 +59,6 @@
 // The client asks each daemon that it connects to for its cluster first, also after a connection
 // broke. It takes no ID of a daemon in another cluster: each call returns a *ClusterError that
 // names both. A daemon that has not joined a cluster yet is waited for as one that is not there.
-// One that issues from its journal while its coordinator is away is in the cluster that its journal
-// names.
 //
 // # Forms
 //

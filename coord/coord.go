@@ -87,9 +87,9 @@ type Claim interface {
 	// Worker returns the worker ID, from 0 to Layout.Workers-1.
 	Worker() int
 
-	// Name returns the name of the claim node, which is what Request.Predecessor
-	// takes. It is unique over all starts of all daemons. It is another one once an Extend has
-	// made the node again, and empty while the node is known not to be there.
+	// Name returns the name of the claim node. It is unique over all starts of all daemons. It is
+	// another one once an Extend has made the node again, and empty while the node is known not to
+	// be there.
 	Name() string
 
 	// Opening returns the random ID of the opening that made this claim the
@@ -232,17 +232,10 @@ type Request struct {
 	// Mark is the journal's mark that goes with Opening. It is the caller's floor
 	// if the claim continues.
 	Mark generator.Tick
-	// From is the tick above which this start of the daemon has issued already from
-	// what it continues, without a claim of its own; 0 if it issues only above Mark.
-	// It is for the history alone.
-	From generator.Tick
 	// Latest is the highest floor that the caller is willing to wait for. A free
 	// worker ID at or below it is preferred to one above, and the lowest of those
 	// is taken if there is no other; with Fresh, none of them is.
 	Latest generator.Tick
-	// Predecessor is the name of a dead process's claim node, which is deleted
-	// first; empty when there is none.
-	Predecessor string
 	// Before, if not nil, is called before each claim node is made. An error of it ends the call, with
 	// nothing more sent.
 	Before func() error

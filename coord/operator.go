@@ -29,8 +29,8 @@ type Operator interface {
 
 	// Raise lifts the ceiling of every worker ID, also of those without a record,
 	// to at least the tick, in one step. Every claim that was opened before is
-	// lost, and every journal written before is not continued: after a coordinator
-	// was restored from a backup, they may know of more than it does.
+	// lost: after a coordinator was restored from a backup, it may have been granted
+	// more than that knows of.
 	Raise(ctx context.Context, to generator.Tick) (Raised, error)
 
 	// NewUUID gives the cluster that is there another UUID, which it returns, and

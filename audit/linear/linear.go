@@ -48,8 +48,8 @@ const (
 	Extend
 	// Release is Claim.Release.
 	Release
-	// End deletes a claim's node: by the end of its session, by an operator, or as the
-	// predecessor of another claim. Its outcome is Lost if there was no such node.
+	// End deletes a claim's node: by the end of its session, or by an operator. Its outcome is Lost
+	// if there was no such node.
 	End
 	// Raise is Operator.Raise. It is of all worker IDs.
 	Raise

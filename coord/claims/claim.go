@@ -35,11 +35,6 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.P
 	if request.Fresh || request.Look {
 		try = cl.looking
 	} else {
-		if request.Predecessor != "" {
-			if err := c.nodes.deletePredecessor(ctx, request.Predecessor); err != nil {
-				return nil, err
-			}
-		}
 		claim, err := cl.sticky(ctx)
 		if err != nil {
 			return nil, err

@@ -67,12 +67,8 @@ func (j *cluster) opening(found record, request coord.Request, continues bool) o
 		r.Mark, r.Issued = 0, 0 // the holder before has issued that
 		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}
 	}
-	from := request.Mark
-	if request.From > 0 {
-		from = min(from, request.From)
-	}
 	// What all marks were raised to is never the caller's own.
-	return opening{record: r, from: from, minimum: max(found.Issued, j.floor)}
+	return opening{record: r, from: request.Mark, minimum: max(found.Issued, j.floor)}
 }
 
 // raised reports whether the marks were raised over more than the record knows of,

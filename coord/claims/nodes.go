@@ -88,20 +88,6 @@ func (n *nodes) discard(ctx context.Context, node Node) {
 	n.unuse(node.Token)
 }
 
-// deletePredecessor deletes the claim node of a process that is dead.
-func (n *nodes) deletePredecessor(ctx context.Context, name string) error {
-	node, ok := n.store.Parse(name)
-	if !ok {
-		n.log.Warn("the predecessor's claim has a name that this coordinator does not give; it is ignored", "claim", name)
-		return nil
-	}
-	if node.Incarnation == n.incarnation && !n.isOrphan(node) {
-		n.log.Warn("the predecessor's claim is one that this process uses; it is kept", "claim", name)
-		return nil
-	}
-	return n.store.Delete(ctx, name)
-}
-
 // reap deletes our own orphans, if there may be any.
 func (n *nodes) reap(ctx context.Context) {
 	n.mu.Lock()

@@ -31,7 +31,7 @@ type search struct {
 	want    int               // how many are enough
 
 	taken    map[int]bool // worker IDs with a claim, and those whose records are damaged
-	orphans  []Node       // claims of our own or of the dead predecessor that nothing uses
+	orphans  []Node       // claims of our own that nothing uses
 	passed   int          // how many worker IDs were looked at
 	records  int          // how many of them have a record
 	suitable int          // how many of those are free, and the caller is willing to wait for their floors
@@ -89,7 +89,7 @@ func (cl claimant) search(ctx context.Context, near, want int) (*search, error) 
 // claimed sorts the listed claims into taken and orphans.
 func (s *search) claimed(found []Node) {
 	for _, n := range found {
-		if s.c.nodes.isOrphan(n) || n.Incarnation != s.c.identity.Incarnation && n.Name == s.request.Predecessor {
+		if s.c.nodes.isOrphan(n) {
 			s.orphans = append(s.orphans, n)
 			continue
 		}

@@ -28,7 +28,7 @@ func (k *kit) ranged() *node {
 
 func rangeKept(k *kit) {
 	first := k.ranged()
-	// The host had a worker ID outside of it, as far as it knows, and so does the journal.
+	// The host had a worker ID outside of it, as far as it knows.
 	requests := []coord.Request{wanting(1), fresh(), anyone(), {Worker: 4, Look: true, Latest: 1 << 40}, {Worker: 6, Latest: 1 << 40}, fresh()}
 	var held []coord.Claim
 	for i, r := range requests {

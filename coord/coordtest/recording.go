@@ -150,9 +150,8 @@ func holderWhoCameBack(k *kit) {
 	if back.Worker() != 0 || back.Continues() || back.Floor() != 4 {
 		k.Fatalf("back: worker ID %d, continues %v, floor %d; want 0, false, 4", back.Worker(), back.Continues(), back.Floor())
 	}
-	restart := continuing(first, 1)
-	restart.Predecessor = back.Name()
-	got := k.start("j").claim(restart)
+	k.revoke(j)
+	got := k.start("j").claim(continuing(first, 1))
 	if got.Worker() != 0 || got.Continues() || got.Floor() != 4 {
 		k.Errorf("restart: worker ID %d, continues %v, floor %d; want 0, false, 4: tick 3 was issued", got.Worker(), got.Continues(), got.Floor())
 	}

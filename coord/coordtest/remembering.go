@@ -9,7 +9,6 @@ import (
 
 var remembering = []testCase{
 	{"history: names who held each tick, over seven openings", remembersHolders},
-	{"history: what was continued is told from where it went on", remembersContinued},
 	{"history: is bounded, and the oldest go first", remembersBounded},
 	{"history: an opening that issued nothing takes no room", remembersNoCrashes},
 	{"history: has the holder of the record, whichever request fails", remembersInDoubt},
@@ -105,31 +104,6 @@ func remembersHolders(k *kit) {
 	if got := holder(k.history(o, worker), 9000); got.Claim != sixth.Name() {
 		k.Errorf("the last holder is %+v", got)
 	}
-}
-
-// A start that served from the journal before it reached the coordinator has issued
-// below the mark that it continues with.
-func remembersContinued(k *kit) {
-	n := k.start("a")
-	first := n.claim(wanting(6))
-	k.extend(first, coord.Progress{Ceiling: 1000, Issued: 90, Mark: 100})
-	k.revoke(n)
-	cold := k.start("a")
-	r := continuing(first, 300)
-	r.From = 100
-	second := cold.claim(r)
-	if !second.Continues() {
-		k.Fatal("does not continue")
-	}
-	k.check(k.operator(), 6, []issue{{0, 100, n, first}, {100, 1000, cold, second}})
-	// A place below which it does not continue anything is no place to begin.
-	k.revoke(cold)
-	other := k.start("b")
-	r = wanting(6)
-	r.From = 50
-	third := other.claim(r)
-	k.extend(third, coord.Progress{Ceiling: 1200})
-	k.check(k.operator(), 6, []issue{{0, 100, n, first}, {100, 1000, cold, second}, {1000, 1200, other, third}})
 }
 
 func remembersBounded(k *kit) {

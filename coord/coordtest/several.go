@@ -177,10 +177,8 @@ func severalLoss(k *kit) {
 			k.Errorf("claim %d: Extend: %v, want that it is lost: %v", i, err, want)
 		}
 	}
-	// Nor does a claim take another of the session for an orphan, or for a dead predecessor's.
-	r := wanting(claims[0].Worker())
-	r.Predecessor = claims[0].Name()
-	if c := n.claim(r); c.Worker() == claims[0].Worker() {
+	// Nor does a claim take another of the session for an orphan.
+	if c := n.claim(wanting(claims[0].Worker())); c.Worker() == claims[0].Worker() {
 		k.Errorf("worker ID %d was taken from another claim of the session", c.Worker())
 	}
 	for _, i := range []int{0, 1, 3} {

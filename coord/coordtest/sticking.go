@@ -1,7 +1,6 @@
 package coordtest
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
@@ -16,8 +15,6 @@ var sticking = []testCase{
 	{"sticky: two hosts with one name get two worker IDs", oneName},
 	{"sticky: a floor that is too late is left closed", stickyAhead},
 	{"sticky: a worker ID out of range is no preference", outOfRange},
-	{"predecessor: its claim is deleted first", predecessor},
-	{"predecessor: only a claim that is named exactly", noPredecessor},
 	{"a crash loop burns no worker IDs", crashLoop},
 }
 
@@ -134,43 +131,6 @@ func outOfRange(k *kit) {
 	}
 }
 
-func predecessor(k *kit) {
-	dead := k.start("a")
-	c := dead.claim(anyone())
-	k.extend(c, coord.Progress{Ceiling: 9000, Mark: 70})
-	// Its session goes on, as after a SIGKILL.
-	r := continuing(c, 70)
-	r.Predecessor, r.Latest = c.Name(), 1000
-	got := k.start("a").claim(r)
-	if got.Worker() != c.Worker() || !got.Continues() {
-		k.Errorf("worker ID %d, continues %v; want %d at once and true", got.Worker(), got.Continues(), c.Worker())
-	}
-	if got.Name() == c.Name() {
-		k.Errorf("two claims are called %s", c.Name())
-	}
-	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 9500}); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Extend by the predecessor: %v, want ErrLost", err)
-	}
-	k.extend(got, coord.Progress{Ceiling: 9600})
-}
-
-func noPredecessor(k *kit) {
-	a := k.start("a")
-	c := a.claim(anyone())
-	k.extend(c, coord.Progress{Ceiling: 100})
-	n := k.start("b")
-	for _, name := range []string{"nobody", c.Name() + "x", c.Name()[:len(c.Name())-1], "../layout", "/", "\xff\x00"} {
-		r := anyone()
-		r.Predecessor = name
-		n.claim(r)
-	}
-	// Nor one that this very process uses.
-	r := anyone()
-	r.Predecessor = c.Name()
-	a.claim(r)
-	k.extend(c, coord.Progress{Ceiling: 200})
-}
-
 func crashLoop(k *kit) {
 	k.workers = 1024
 	const crashes = 200
@@ -184,15 +144,10 @@ func crashLoop(k *kit) {
 		if c.Floor() != 0 {
 			k.Fatalf("crash %d: floor %d, though nothing was ever granted", i, c.Floor())
 		}
-		// The process dies before its first Extend. Its session may have ended by
-		// the next start, or its claim is deleted by name.
+		// The process dies before its first Extend.
 		request = wanting(c.Worker())
 		request.Latest = 1000
-		if i%2 == 0 {
-			k.revoke(n)
-		} else {
-			request.Predecessor = c.Name()
-		}
+		k.revoke(n)
 	}
 	if len(used) > 1 {
 		k.Errorf("%d crashes used %d worker IDs", crashes, len(used))

@@ -60,22 +60,6 @@ func TestAKilledProcessFreesItsClaimAtOnce(t *testing.T) {
 	}
 }
 
-// A start names the claim of the process before it, which may end only then.
-func TestAPredecessorLeavesNothing(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "coord")
-	c := opened(t, path, "a", 2)
-	p := start(t, "claim", path)
-	worker := must.Get(strconv.Atoi(p.says(t, "claimed")))(t)
-	before := members(t, c)[0].Claim
-	must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40, Predecessor: before}))(t)
-	p.kill()
-	members(t, c)
-	if left := must.Get(filepath.Glob(filepath.Join(path, "spare-*")))(t); len(left) != 1 {
-		t.Errorf("there are %v, want that of the claim alone", left)
-	}
-}
-
 func TestAStoppedProcessKeepsItsClaim(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "coord")

@@ -118,8 +118,8 @@ func TestRestoredFromABackup(t *testing.T) {
 		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.As(err, &restored) {
 			t.Errorf("Extend after the raise: %v, want a RestoredError", err)
 		}
+		must.Do(t, operator.Clear(t.Context(), claim.Name()))
 		r := want(1, claim.Opening(), 10)
-		r.Predecessor = claim.Name()
 		got, err := coordtest.Claim(t.Context(), s.daemon("aa"), r)
 		if err != nil || got.Worker() != 1 || got.Continues() || got.Floor() != 1000 {
 			t.Errorf("found out by %s: the next start got %+v, %v; want worker ID 1 above 1000, not continuing", calls[i].name, got, err)

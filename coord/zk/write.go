@@ -139,7 +139,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 		})
 	}
 	if err != nil {
-		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; after a loss of its journal it may get another one",
+		s.client.config.Log.Info("the worker ID could not be stored as the one that this host had last; its next start may get another one",
 			"host", w.Host, "worker", w.Worker, "error", err)
 	}
 }

@@ -306,15 +306,14 @@ func TestBurstAfterAChangeOfLane(t *testing.T) {
 	}
 }
 
-// An earlier process of this host may have issued more than the journal says that this one started
-// from: one that was put back, older than the last publish, is refused, and a younger one is not.
-// So no burst draws on ticks before the lane's first use.
+// Only what this lane has issued is known of its ticks, so no burst draws on those before its first
+// use.
 func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	const back = 2000 // ticks that a burst may draw on
 	for _, unordered := range []bool{false, true} {
 		g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
 		g.clock.Advance(10 * time.Second)
-		lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t) // the mark of a journal of 1.7 s ago
+		lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t)
 		lane.Raise(g.tick() + 3_600_000)
 		start := g.tick()
 		g.Issuer.Use(lane)
