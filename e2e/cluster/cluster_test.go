@@ -58,7 +58,8 @@ type testCluster struct {
 	backend string
 	url     string // of the coordinator, for --coord
 	layout  *generator.Layout
-	dir     string // short enough for sockets in it
+	window  time.Duration // of the cluster
+	dir     string        // short enough for sockets in it
 
 	mu    sync.Mutex
 	hosts int
@@ -78,7 +79,7 @@ func on(t *testing.T, members int, drill func(w *testCluster)) {
 		t.Run(b.name, func(t *testing.T) {
 			t.Parallel()
 			dir := sockettest.Dir(t)
-			w := &testCluster{T: t, backend: b.name, dir: dir, lives: map[string][]int64{}}
+			w := &testCluster{T: t, backend: b.name, window: 10 * time.Minute, dir: dir, lives: map[string][]int64{}}
 			w.setLayout("flakeward")
 			w.servers = b.start(t, members)
 			w.url = w.urlOf(w.addresses(), "drill")
@@ -128,7 +129,7 @@ func (w *testCluster) figure(format string, args ...any) {
 // config is a daemon's, on a host of its own. It publishes often, so that a drill is short; its
 // session's life is what it is everywhere: a drill that waits for the end of one sets sessionTTL.
 func (w *testCluster) config(host string) daemon.Config {
-	w.made.Do(func() { must.Do(w, inject.MakeOldCluster(w.Context(), w.url, w.layout.String(), 10*time.Minute)) })
+	w.made.Do(func() { must.Do(w, inject.MakeOldCluster(w.Context(), w.url, w.layout.String(), w.window)) })
 	w.mu.Lock()
 	w.hosts++
 	dir := filepath.Join(w.dir, fmt.Sprint(w.hosts))

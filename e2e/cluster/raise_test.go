@@ -17,9 +17,9 @@ import (
 const sawRaise = "all marks were raised: nothing above that is issued from a grant of before"
 
 // TestGrantBeyondTheRaise restores the coordinator from a backup and raises the marks as the
-// documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: the
-// grant is younger than the backup, which knows of no window as long as the cluster's was then.
-// The restored counter assigns the same worker ID to the next host, which begins at the raise.
+// documentation says. Meanwhile a daemon that cannot reach it has a grant beyond the raise: it was
+// granted after the backup, while the clock of its host was ahead. It issued nothing there. The
+// restored counter assigns the same worker ID to the next host, which begins at the raise.
 func TestGrantBeyondTheRaise(t *testing.T) {
 	for name, others := range map[string]int{
 		// They write more than the restored coordinator has, so that it is seen to have gone back.
@@ -88,8 +88,8 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 	a.takeBeside(b)
 }
 
-// grantedAnHour starts a daemon that has a grant of more than an hour. So many others have come and
-// gone meanwhile.
+// grantedAnHour starts a daemon that has a grant of more than an hour, for its clock was ahead for a
+// moment. So many others have come and gone meanwhile.
 func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	w.Helper()
 	proxy := faultproxy.Listen(w.T, w.addresses()[0])
@@ -97,14 +97,15 @@ func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	c.Cluster.Coord = w.urlOf([]string{proxy.Address()}, "drill")
 	c.Waiting.MaxBlock = 300 * time.Millisecond
 	c.Time.Trust = true
-	w.operator("set", "--window", "70m")
 	n := w.spawn(c)
 	n.must(1000)
 	for range others {
 		w.start(w.config("passes by")).stop()
 	}
+	n.setClock(70 * time.Minute)
 	hour := generator.Tick(time.Hour / w.layout.TickLength())
-	w.soon("a grant of an hour", func() bool { n.must(1); return n.granted() > w.tick()+hour })
+	w.soon("a grant of an hour", func() bool { return n.granted() > w.tick()+hour })
+	n.setClock(0)
 	return n, proxy
 }
 

@@ -12,11 +12,13 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// short starts a daemon whose grants end soon.
+// shortWindow is of a cluster whose grants end soon, however old a daemon is.
+const shortWindow = 3 * time.Second
+
+// short starts a daemon that refuses soon after its grant has ended.
 func (w *testCluster) short(host string) *node {
 	w.Helper()
 	c := w.config(host)
-	c.Grant.Window = 3 * time.Second
 	c.Waiting.MaxBlock = 300 * time.Millisecond
 	return w.start(c)
 }
@@ -59,6 +61,7 @@ func TestRestoredFromBackup(t *testing.T) {
 
 func (w *testCluster) restored(atOnce bool) {
 	w.Helper()
+	w.window = shortWindow
 	stays, restarts, dies := w.short("stays"), w.short("restarts"), w.short("dies")
 	old := []*node{stays, restarts, dies}
 	for _, n := range old {
@@ -81,12 +84,12 @@ func (w *testCluster) restored(atOnce bool) {
 	}
 	restore()
 	begun := time.Now()
-	to := w.tick() + generator.Tick(5*time.Second/w.layout.TickLength()) // beyond every grant
+	to := w.tick() + generator.Tick((shortWindow+2*time.Second)/w.layout.TickLength()) // beyond every grant
 	var fresh []*node
 	raise := func() {
 		o := w.operate()
 		// Those that were not told of the restore yet may have been granted more since.
-		to = w.tick() + generator.Tick(5*time.Second/w.layout.TickLength())
+		to = w.tick() + generator.Tick((shortWindow+2*time.Second)/w.layout.TickLength())
 		raised, err := o.Raise(w.Context(), to)
 		if err != nil || raised.To != to {
 			w.Fatalf("the marks should be at %d: %+v, %v", to, raised, err)
