@@ -162,15 +162,6 @@ const maxBlock = 10 * time.Second
 // sessionTTL is the shortest that a daemon takes.
 const sessionTTL = 2 * time.Second
 
-// crowd is how many daemons a drill of many has: a quarter under the race detector. The tests run
-// these drills once more without it, whole.
-func crowd(daemons int) int {
-	if raceDetector {
-		return daemons / 4
-	}
-	return daemons
-}
-
 // soon waits until ready says so.
 func (w *testCluster) soon(what string, ready func() bool) {
 	w.Helper()

@@ -1,6 +1,6 @@
 // Package faultproxy is a TCP proxy for tests, between a client and a server that
-// neither know of it: it refuses, cuts, holds back and loses what passes, when it
-// is told to. It never waits for a time, so a test decides what happens before what.
+// neither know of it: it refuses, cuts and holds back what passes, when it is
+// told to. It never waits for a time, so a test decides what happens before what.
 package faultproxy
 
 import (
@@ -21,16 +21,12 @@ type Proxy struct {
 	end      context.CancelFunc
 	parts    sync.WaitGroup
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew when any of what follows changes
-	mode     mode
-	holding  bool // replies wait
-	dropping bool // replies vanish
-	links    map[*link]bool
-	cut      *Cut // nil: none is armed
-	requests int64
-	replies  int64
-	kept     int64 // of requests that have arrived
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew when any of what follows changes
+	mode    mode
+	links   map[*link]bool
+	cut     *Cut  // nil: none is armed
+	kept    int64 // of requests that have arrived
 }
 
 type mode uint8
@@ -50,34 +46,21 @@ func Listen(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatalf("the proxy cannot listen: %v", err)
 	}
-	return Serve(t, listener, target)
-}
-
-// Serve is Listen on a listener that is there already, as in another network namespace. The proxy
-// closes it.
-func Serve(t testing.TB, listener net.Listener, target string) *Proxy {
-	t.Helper()
-	p := New(listener, target)
-	t.Cleanup(p.Close)
-	return p
-}
-
-// New is Serve without a test: Close ends it.
-func New(listener net.Listener, target string) *Proxy {
 	ctx, end := context.WithCancel(context.Background())
 	p := &Proxy{
 		target: target, listener: listener, ctx: ctx, end: end,
 		changed: make(chan struct{}), links: map[*link]bool{},
 	}
 	p.parts.Go(p.accept)
+	t.Cleanup(p.close)
 	return p
 }
 
 // Address is where the proxy listens, as host:port.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Close ends the proxy and all connections.
-func (p *Proxy) Close() {
+// close ends the proxy and all connections.
+func (p *Proxy) close() {
 	p.end()
 	_ = p.listener.Close()
 	p.CutAll()
@@ -99,34 +82,8 @@ func (p *Proxy) CutAll() {
 // them on, as a network that loses every packet.
 func (p *Proxy) Hang() { p.change(func() { p.mode = hanging }) }
 
-// Hold keeps replies back; requests pass.
-func (p *Proxy) Hold() { p.change(func() { p.holding = true }) }
-
-// Release lets the replies that Hold kept back go on, and those that follow.
-func (p *Proxy) Release() { p.change(func() { p.holding = false }) }
-
-// DropReplies loses all replies from now on; requests pass, and connections stay.
-func (p *Proxy) DropReplies() { p.change(func() { p.dropping = true }) }
-
-// Open forwards everything again. What Hang and Hold kept back goes on; a connection
-// that has lost something is cut, for its bytes no longer fit together.
-func (p *Proxy) Open() {
-	p.change(func() {
-		p.mode, p.holding, p.dropping = open, false, false
-		for l := range p.links {
-			if l.torn {
-				l.cut()
-			}
-		}
-	})
-}
-
-// Counts returns how many bytes have passed from clients to the server, and back.
-func (p *Proxy) Counts() (requests, replies int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.requests, p.replies
-}
+// Open forwards everything again. What Hang kept back goes on.
+func (p *Proxy) Open() { p.change(func() { p.mode = open }) }
 
 // Kept returns how many bytes of clients' requests have arrived and are not passed on to the
 // server, as while it hangs.
@@ -153,8 +110,6 @@ type link struct {
 
 	// Guarded by the proxy's mu.
 	server net.Conn // nil until it is dialed
-	torn   bool     // some of the replies are lost
-	asked  bool     // a request has passed since the last reply
 }
 
 // cut ends both sides. The bytes that were forwarded before arrive. The proxy's mu is held.
@@ -264,7 +219,7 @@ func (p *Proxy) pump(l *link, from io.Reader, to io.Writer, reply bool) {
 				return
 			}
 			// The end is as late as what was sent before it.
-			p.await(l, func() bool { return p.mode != hanging && !(reply && p.holding) })
+			p.await(l, func() bool { return p.mode != hanging })
 			return
 		}
 	}
@@ -285,19 +240,12 @@ func (p *Proxy) forward(l *link, b []byte, to io.Writer, reply bool) bool {
 		defer p.keep(-int64(len(b)))
 	}
 	ready := p.await(l, func() bool {
-		if p.mode == hanging || reply && p.holding {
+		if p.mode == hanging {
 			return false
 		}
 		pass = b
-		switch {
-		case !reply:
-			l.asked = true
-			p.requests += int64(len(pass))
-		case p.dropping || l.torn:
-			l.torn, pass = true, nil
-		default:
-			pass, fired = p.reached(l, b)
-			p.replies += int64(len(pass))
+		if reply {
+			pass, fired = p.reached(b)
 		}
 		return true
 	})
