@@ -9,7 +9,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
@@ -34,15 +33,15 @@ func measureGrowth(ctx context.Context, s setting) (found report.Findings, err e
 	most := strconv.Itoa(10_000 + room/2)
 	started := 0
 	for _, n := range points {
-		var entered []rounds.Contestant[grown]
+		var entered []inTurn[grown]
 		for _, p := range []peer{oursWith("--max-connections", most), redisWith("--maxclients", most)} {
 			of := growing{peer: p, connections: n}
-			entered = append(entered, rounds.Contestant[grown]{Name: fmt.Sprintf("%s, %d connections", p.name, n), Measure: func(ctx context.Context) (grown, error) {
+			entered = append(entered, inTurn[grown]{name: fmt.Sprintf("%s, %d connections", p.name, n), measure: func(ctx context.Context) (grown, error) {
 				started++
 				return of.measure(ctx, s, filepath.Join(s.dir, fmt.Sprint("growth", started)), length)
 			}})
 		}
-		got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
+		got, err := interleave(ctx, s.rounds(fullRounds, 1), entered...)
 		if err != nil {
 			return found, err
 		}
@@ -64,7 +63,7 @@ func growthFigures(connections int, ours, theirs []grown) (figures []report.Figu
 	} {
 		figures = append(figures, report.Figure{
 			Group: growthGroup, What: report.Format(report.Number, float64(connections)) + ", " + q.what, Unit: q.unit,
-			Ours: rounds.Column(ours, q.of), Peer: redisCounter, Theirs: rounds.Column(theirs, q.of),
+			Ours: column(ours, q.of), Peer: redisCounter, Theirs: column(theirs, q.of),
 		})
 	}
 	return figures

@@ -15,7 +15,6 @@ import (
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 )
 
 // The processes that the section has besides the daemon.
@@ -67,11 +66,11 @@ func measureGRPC(ctx context.Context, s setting) (found report.Findings, err err
 	defer c.server.Kill()
 	all = append(all, c)
 	for _, of := range grpcCalls {
-		var entered []rounds.Contestant[sample]
+		var entered []inTurn[sample]
 		for _, c := range all {
 			entered = append(entered, c.asked(selfCall, s.length(1500*time.Millisecond), of))
 		}
-		got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
+		got, err := interleave(ctx, s.rounds(fullRounds, 2), entered...)
 		if err != nil {
 			return found, fmt.Errorf("%v: %w", of, err)
 		}
@@ -96,7 +95,7 @@ func (c calls) figures(wide, usual, echo []sample) []report.Figure {
 	rate.Note = "messages; 16 bits of sequence"
 	ids := report.Figure{
 		Group: group, What: c.String() + ", IDs", Unit: report.Rate,
-		Ours: rounds.Column(usual, func(s sample) float64 { return s.rate * float64(c.count) }),
+		Ours: column(usual, func(s sample) float64 { return s.rate * float64(c.count) }),
 		Note: fmt.Sprintf("of %s that the layout has", report.Format(report.Rate, ceiling)),
 	}
 	if c.count == 1000 {

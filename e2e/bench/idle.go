@@ -9,7 +9,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
@@ -43,14 +42,14 @@ func measureIdle(ctx context.Context, s setting) (found report.Findings, err err
 // used once.
 func idleMemory(ctx context.Context, s setting, found *report.Findings, idle int, peers ...peer) error {
 	round := 0
-	var entered []rounds.Contestant[float64]
+	var entered []inTurn[float64]
 	for _, p := range peers {
-		entered = append(entered, rounds.Contestant[float64]{Name: p.name, Measure: func(ctx context.Context) (float64, error) {
+		entered = append(entered, inTurn[float64]{name: p.name, measure: func(ctx context.Context) (float64, error) {
 			round++
 			return perConnection(ctx, s, p, filepath.Join(s.dir, fmt.Sprint("memory", round)), idle)
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
+	got, err := interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return err
 	}

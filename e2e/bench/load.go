@@ -8,7 +8,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 	"github.com/flakeward/flakeward/e2e/bench/usage"
 	"github.com/flakeward/flakeward/internal/process"
 )
@@ -74,16 +73,16 @@ func (c contestant) requests(ctx context.Context, l redisbench.Load, first int, 
 
 // inRounds measures contestants in turn under one load, in rounds of about that length each.
 func inRounds(ctx context.Context, l redisbench.Load, n int, length time.Duration, all ...contestant) ([][]sample, error) {
-	var entered []rounds.Contestant[sample]
+	var entered []inTurn[sample]
 	for _, c := range all {
 		own := l
 		var err error
 		if own.Requests, err = c.requests(ctx, l, 1000*l.Pipeline, length); err != nil {
 			return nil, err
 		}
-		entered = append(entered, rounds.Contestant[sample]{Name: c.name, Measure: func(ctx context.Context) (sample, error) { return c.load(ctx, own) }})
+		entered = append(entered, inTurn[sample]{name: c.name, measure: func(ctx context.Context) (sample, error) { return c.load(ctx, own) }})
 	}
-	return rounds.Interleave(ctx, n, entered...)
+	return interleave(ctx, n, entered...)
 }
 
 // fault is err, or what the server said last if it is gone.
@@ -109,6 +108,6 @@ func busyOf(s sample) float64 { return s.client * s.rate }
 func versus(group, what string, unit report.Unit, ours []sample, peer string, theirs []sample, value func(sample) float64) report.Figure {
 	return report.Figure{
 		Group: group, What: what, Unit: unit,
-		Ours: rounds.Column(ours, value), Peer: peer, Theirs: rounds.Column(theirs, value),
+		Ours: column(ours, value), Peer: peer, Theirs: column(theirs, value),
 	}
 }

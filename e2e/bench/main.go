@@ -10,8 +10,7 @@
 // sockets and loopback, and is ended with it. Whatever else the machine does is in the figures too,
 // so the page says what the machine is and how busy it was. Missed targets are reported; only what
 // could not be run ends it with status 1. A peer that is not installed is reported as well, with
-// what to install. The section open measures under real-time priority as well, where this may set it
-// (root, or CAP_SYS_NICE), and says so where not. It needs Linux.
+// what to install. It needs Linux.
 package main
 
 import (

@@ -2,32 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/bench/pace"
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 )
 
 // openLoad is the load that Leaf publishes a figure for: 50,000 requests a second.
 var openLoad = pace.Load{Rate: 50000, Connections: 50, Warm: 500 * time.Millisecond, Spin: pace.DefaultSpin}
-
-// openPart is the load at one priority, which the generator and both servers have.
-type openPart struct {
-	group    string
-	realTime bool
-}
-
-// openParts are measured one after the other, each on servers of its own. At the usual priority
-// whatever else runs on the machine delays generator and servers, by milliseconds in one request of
-// a thousand; under real-time priority it does not, and the servers are compared.
-var openParts = []openPart{
-	{group: openLoop + ", usual priority"},
-	{group: openLoop + ", real-time priority", realTime: true},
-}
 
 const openLoop = "Open loop, 50,000 requests/s over 50 connections"
 
@@ -35,57 +20,34 @@ const openLoop = "Open loop, 50,000 requests/s over 50 connections"
 // turn.
 func measureOpen(ctx context.Context, s setting) (found report.Findings, err error) {
 	found.Version("Redis", says(ctx, redisbench.Server, "--version"))
-	for _, part := range openParts {
-		got, err := part.measure(ctx, s)
-		if part.realTime && refused(err) {
-			found.Figures = append(found.Figures, part.absent(err))
-			continue
-		}
+	var contestants []inTurn[pace.Result]
+	for _, of := range []peer{ours, redis} {
+		c, err := enter(ctx, s, of)
 		if err != nil {
 			return found, err
 		}
-		found.Figures = append(found.Figures, part.figures(got[0], got[1], redisCounter)...)
-	}
-	return found, nil
-}
-
-// absent stands for the figures of a part that may not be measured.
-func (p openPart) absent(err error) report.Figure {
-	return report.Figure{Group: p.group, What: "everything", Absent: "not measured: " + err.Error()}
-}
-
-// measure starts both servers and measures them in turn.
-func (p openPart) measure(ctx context.Context, s setting) ([][]pace.Result, error) {
-	suffix := "" // of the servers' directories
-	if p.realTime {
-		suffix = "-rt"
-	}
-	var contestants []rounds.Contestant[pace.Result]
-	for _, of := range []peer{ours, redis} {
-		server, socket, err := of.start(ctx, s, filepath.Join(s.dir, of.name+suffix))
-		if err != nil {
-			return nil, err
-		}
-		defer server.Kill()
-		if p.realTime {
-			if err := realTime(server.PID()); err != nil {
-				return nil, atFault(server, err)
-			}
-		}
+		defer c.server.Kill()
 		round := uint64(0)
-		contestants = append(contestants, rounds.Contestant[pace.Result]{Name: of.name, Measure: func(ctx context.Context) (pace.Result, error) {
-			l := paced{Load: openLoad, RealTime: p.realTime}
+		contestants = append(contestants, inTurn[pace.Result]{name: of.name, measure: func(ctx context.Context) (pace.Result, error) {
+			l := openLoad
 			round++ // both get the same schedule in a round, and another one in the next
-			l.Socket, l.Request, l.Length, l.Seed = socket, of.command, s.length(3500*time.Millisecond), round
+			l.Socket, l.Request, l.Length, l.Seed = c.socket, c.command, s.length(3500*time.Millisecond), round
 			r, err := runPace(ctx, l)
-			return r, atFault(server, err)
+			if err != nil {
+				err = c.fault(err)
+			}
+			return r, err
 		}})
 	}
-	return rounds.Interleave(ctx, s.rounds(fullRounds, 2), contestants...)
+	got, err := interleave(ctx, s.rounds(fullRounds, 2), contestants...)
+	if err == nil {
+		found.Figures = openFigures(got[0], got[1], redisCounter)
+	}
+	return found, err
 }
 
-// figures are the percentiles of a server and its peer, from the rounds of each.
-func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Figure) {
+// openFigures are the percentiles of a server and its peer, from the rounds of each.
+func openFigures(a, b []pace.Result, peer string) (figures []report.Figure) {
 	for _, q := range []struct {
 		what  string
 		of    func(pace.Spread) time.Duration
@@ -100,8 +62,8 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		latency := func(r pace.Result) float64 { return q.of(r.Latency).Seconds() }
 		lateness := func(r pace.Result) float64 { return q.of(r.Late).Seconds() }
 		f := report.Figure{
-			Group: p.group, What: q.what, Unit: report.Seconds, Ours: rounds.Column(a, latency), Peer: peer, Theirs: rounds.Column(b, latency),
-			Note: fmt.Sprintf("generator late by %s, %s", report.Format(report.Seconds, report.Median(rounds.Column(a, lateness))), report.Format(report.Seconds, report.Median(rounds.Column(b, lateness)))),
+			Group: openLoop, What: q.what, Unit: report.Seconds, Ours: column(a, latency), Peer: peer, Theirs: column(b, latency),
+			Note: fmt.Sprintf("generator late by %s, %s", report.Format(report.Seconds, report.Median(column(a, lateness))), report.Format(report.Seconds, report.Median(column(b, lateness)))),
 		}
 		if q.ahead {
 			f = f.RatioAtMost(1)
@@ -109,9 +71,32 @@ func (p openPart) figures(a, b []pace.Result, peer string) (figures []report.Fig
 		figures = append(figures, f)
 		if q.limit > 0 {
 			figures = append(figures, report.Figure{
-				Group: p.group, What: q.what + ", by itself", Unit: report.Seconds, Ours: f.Ours,
+				Group: openLoop, What: q.what + ", by itself", Unit: report.Seconds, Ours: f.Ours,
 			}.AtMost(q.limit.Seconds()))
 		}
 	}
 	return figures
+}
+
+const selfPace = "pace"
+
+// servePace is the open-loop generator in a process of its own. It reports a pace.Result at its end.
+func servePace(ctx context.Context, l pace.Load, report *json.Encoder) error {
+	r, err := pace.Run(ctx, l)
+	if err != nil {
+		return err
+	}
+	return report.Encode(r)
+}
+
+// runPace runs a load to its end. Requests that got nothing are an error: there would be no figure
+// for them.
+func runPace(ctx context.Context, l pace.Load) (r pace.Result, err error) {
+	if err := outcomeOf(ctx, selfPace, l, &r); err != nil {
+		return r, err
+	}
+	if r.Refused > 0 || r.Unanswered > 0 {
+		return r, fmt.Errorf("of %d requests %d were refused and %d not answered", r.Sent, r.Refused, r.Unanswered)
+	}
+	return r, nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/inprocess"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 )
 
 const (
@@ -53,9 +52,9 @@ func measureProcess(ctx context.Context, s setting) (found report.Findings, err 
 
 // generateAll measures all generators in turn, and returns what came of each round by their names.
 func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]inprocess.Result, error) {
-	var entered []rounds.Contestant[inprocess.Result]
+	var entered []inTurn[inprocess.Result]
 	for _, g := range inprocess.Generators {
-		entered = append(entered, rounds.Contestant[inprocess.Result]{Name: g.Name, Measure: func(ctx context.Context) (r inprocess.Result, err error) {
+		entered = append(entered, inTurn[inprocess.Result]{name: g.Name, measure: func(ctx context.Context) (r inprocess.Result, err error) {
 			err = outcomeOf(ctx, selfGenerate, generating{g.Name, goroutines, s.length(400 * time.Millisecond)}, &r)
 			if err == nil && r.IDs == 0 {
 				err = fmt.Errorf("no ID in %v", r.Took)
@@ -63,7 +62,7 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 			return r, err
 		}})
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 1), entered...)
+	got, err := interleave(ctx, s.rounds(fullRounds, 1), entered...)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func generateAll(ctx context.Context, s setting, goroutines int) (map[string][]i
 // ID took of the processors.
 func processFigures(got map[string][]inprocess.Result, goroutines int) (figures []report.Figure) {
 	for _, p := range pairs {
-		a, b := rounds.Column(got[p.ours], inprocess.Result.Rate), rounds.Column(got[p.theirs], inprocess.Result.Rate)
+		a, b := column(got[p.ours], inprocess.Result.Rate), column(got[p.theirs], inprocess.Result.Rate)
 		f := report.Figure{
 			Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine"), Unit: report.Rate,
 			Ours: a, Peer: p.theirs, Theirs: b,
@@ -87,7 +86,7 @@ func processFigures(got map[string][]inprocess.Result, goroutines int) (figures 
 		if p.atLeast == equal {
 			figures = append(figures, report.Figure{
 				Group: processGroup, What: p.what + ", " + plural(goroutines, "goroutine") + ": processor time an ID", Unit: report.Seconds,
-				Ours: rounds.Column(got[p.ours], inprocess.Result.CPUEach), Peer: p.theirs, Theirs: rounds.Column(got[p.theirs], inprocess.Result.CPUEach),
+				Ours: column(got[p.ours], inprocess.Result.CPUEach), Peer: p.theirs, Theirs: column(got[p.theirs], inprocess.Result.CPUEach),
 			})
 		}
 	}

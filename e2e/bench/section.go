@@ -24,7 +24,7 @@ type section struct {
 // sections is everything that is measured, in the table's order.
 var sections = []section{
 	{"start", "from the start of the process to the first ID", nil, measureStarts},
-	{"socket", "single IDs over the socket, next to Redis", []string{redisbench.Server, redisbench.Program, compiler}, measureSocket},
+	{"socket", "single IDs over the socket, next to Redis", []string{redisbench.Server, redisbench.Program}, measureSocket},
 	{"http", "single IDs over HTTP, next to a constant from the same library", nil, measureWeb},
 	{"grpc", "calls and streams of gRPC, next to an echo from the same library", nil, measureGRPC},
 	{"open", "latency of single IDs at a fixed rate, next to Redis", []string{redisbench.Server}, measureOpen},
@@ -108,7 +108,6 @@ func choose(from []section, list string) ([]section, error) {
 var debian = map[string]string{
 	redisbench.Server:  "redis-server",
 	redisbench.Program: "redis-tools",
-	compiler:           "gcc",
 	"go":               "golang",
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 )
 
 // shape is a load of redis-benchmark.
@@ -24,9 +23,8 @@ const (
 	redisLua     = "Redis script"
 )
 
-// measureSocket compares single IDs with increments of a counter, with IDs that a script makes, and
-// with the same number again and again. All servers run all the time, and the requests are measured
-// in turn.
+// measureSocket compares single IDs with increments of a counter, and with IDs that a script makes.
+// Both servers run all the time, and the requests are measured in turn.
 func measureSocket(ctx context.Context, s setting) (found report.Findings, err error) {
 	redisVersions(ctx, &found)
 	a, err := enter(ctx, s, ours)
@@ -44,20 +42,14 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 	if c.command, err = scripted(ctx, c.socket); err != nil {
 		return found, err
 	}
-	d, err := enter(ctx, s, floor)
-	if err != nil {
-		return found, err
-	}
-	defer d.server.Kill()
 	length := s.length(1500 * time.Millisecond)
 	var t socketTables
 	for _, shape := range shapes {
-		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, a, b, c, d)
+		got, err := inRounds(ctx, redisbench.Load{Clients: shape.clients, Pipeline: shape.pipeline}, s.rounds(fullRounds, 2), length, a, b, c)
 		if err != nil {
 			return found, fmt.Errorf("%v: %w", shape, err)
 		}
 		t.add(shape, got[0], got[1], got[2])
-		t.floor = append(t.floor, versus(floorGroup, shape.String(), report.Rate, got[0], floor.name, got[3], rateOf))
 	}
 	found.Add(t.findings())
 	return found, nil
@@ -65,13 +57,12 @@ func measureSocket(ctx context.Context, s setting) (found report.Findings, err e
 
 // socketTables are figures by table.
 type socketTables struct {
-	counter, script, floor, cpu, latency []report.Figure
+	counter, script, cpu, latency []report.Figure
 }
 
 const (
 	counterGroup = "Single IDs over the socket, next to " + redisCounter
 	scriptGroup  = "Single IDs over the socket, next to IDs from a " + redisLua
-	floorGroup   = "Single IDs over the socket, next to a server that does nothing else"
 	costGroup    = "The server's processor time for a single ID"
 	waitGroup    = "What redis-benchmark's clients wait"
 )
@@ -89,14 +80,14 @@ func (t *socketTables) add(of shape, ours, counter, script []sample) {
 // time for a request than the daemon does: that part of a request is much the same whoever answers,
 // so the rates are closer to each other than the servers' times are.
 func explained(f report.Figure, ours, theirs []sample) report.Figure {
-	client, server := report.Median(rounds.Column(ours, clientOf)), report.Median(rounds.Column(ours, cpuOf))
+	client, server := report.Median(column(ours, clientOf)), report.Median(column(ours, cpuOf))
 	if f.Verdict() != report.NotMet || client <= server {
 		return f
 	}
 	seconds := func(v float64) string { return report.Format(report.Seconds, v) }
 	f.Note = fmt.Sprintf("redis-benchmark itself takes most of a request's processor time: %s beside %s of flakeward's (%s: %s beside %s); it kept %s of one processor busy",
-		seconds(client), seconds(server), f.Peer, seconds(report.Median(rounds.Column(theirs, clientOf))), seconds(report.Median(rounds.Column(theirs, cpuOf))),
-		report.Format(report.Share, report.Median(rounds.Column(ours, busyOf))))
+		seconds(client), seconds(server), f.Peer, seconds(report.Median(column(theirs, clientOf))), seconds(report.Median(column(theirs, cpuOf))),
+		report.Format(report.Share, report.Median(column(ours, busyOf))))
 	return f
 }
 
@@ -104,7 +95,6 @@ func (t *socketTables) findings() (found report.Findings) {
 	found.Figures = append(found.Figures, t.counter...)
 	found.Figures = append(found.Figures, ahead(t.counter))
 	found.Figures = append(found.Figures, t.script...)
-	found.Figures = append(found.Figures, t.floor...)
 	found.Figures = append(found.Figures, t.cpu...)
 	found.Figures = append(found.Figures, t.latency...)
 	return found

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/bench/report"
-	"github.com/flakeward/flakeward/e2e/bench/rounds"
 	"github.com/flakeward/flakeward/e2e/bench/usage"
 )
 
@@ -41,11 +40,11 @@ func measureWeb(ctx context.Context, s setting) (found report.Findings, err erro
 		return found, err
 	}
 	defer constant.server.Kill()
-	var entered []rounds.Contestant[sample]
+	var entered []inTurn[sample]
 	for _, c := range []contestant{daemon, constant} {
 		entered = append(entered, c.asked(selfAsk, s.length(2*time.Second), calls{}))
 	}
-	got, err := rounds.Interleave(ctx, s.rounds(fullRounds, 2), entered...)
+	got, err := interleave(ctx, s.rounds(fullRounds, 2), entered...)
 	if err != nil {
 		return found, err
 	}
@@ -84,8 +83,8 @@ type answered struct {
 }
 
 // asked is the server asked for that long by this program as a client.
-func (c contestant) asked(word string, length time.Duration, of calls) rounds.Contestant[sample] {
-	return rounds.Contestant[sample]{Name: c.name, Measure: func(ctx context.Context) (sample, error) {
+func (c contestant) asked(word string, length time.Duration, of calls) inTurn[sample] {
+	return inTurn[sample]{name: c.name, measure: func(ctx context.Context) (sample, error) {
 		before, err := usage.CPUOf(c.server.PID())
 		if err != nil {
 			return sample{}, err

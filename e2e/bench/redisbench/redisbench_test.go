@@ -33,25 +33,3 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
-
-func TestParseRefuses(t *testing.T) {
-	for _, c := range []struct{ name, out, says string }{
-		{"nothing", "", "6.2"},
-		{"only names, as after a refused request", names, "6.2"},
-		{"version 6.0, which names no columns", `"INCR k","837520.94"` + "\n", "6.2"},
-		{"two tests", names + "GET,1,1,1,1,1,1,1\nSET,1,1,1,1,1,1,1\n", "6.2"},
-		{"no CSV", names + `"NEXT` + "\n", "no CSV"},
-		{"a line too short", names + "NEXT,1\n", "no CSV"},
-		{"no p99", "test,rps,p50_latency_ms\nNEXT,1,1\n", "p99_latency_ms"},
-		{"no number", "rps,p50_latency_ms,p99_latency_ms\nfast,1,1\n", `"fast"`},
-		{"a division by no time", "rps,p50_latency_ms,p99_latency_ms\ninf,1,1\n", `"inf"`},
-		{"negative", "rps,p50_latency_ms,p99_latency_ms\n5,-1,1\n", `"-1"`},
-		{"not a number", "rps,p50_latency_ms,p99_latency_ms\nnan,1,1\n", `"nan"`},
-		{"no requests", "rps,p50_latency_ms,p99_latency_ms\n0.00,0,0\n", "no requests"},
-	} {
-		got, err := redisbench.Parse(strings.NewReader(c.out))
-		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %+v and the error %v, which should name %s", c.name, got, err, c.says)
-		}
-	}
-}
