@@ -10,10 +10,8 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/flakeward/flakeward v0.0.0
 	github.com/go-zookeeper/zk v1.0.4
-	github.com/gofrs/uuid/v5 v5.5.1
 	github.com/gomodule/redigo v1.9.3
 	github.com/google/nftables v0.3.0
-	github.com/google/uuid v1.6.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/hashicorp/go-hclog v1.6.3
 	github.com/prometheus/procfs v0.16.1
@@ -74,6 +72,7 @@ require (
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3 // indirect

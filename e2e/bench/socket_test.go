@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -9,15 +8,14 @@ import (
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // What Redis is measured with is a fair peer: its IDs are those of the layout "redis", rise, and
 // are new each time.
 func TestRedisScript(t *testing.T) {
-	if _, err := exec.LookPath(redisbench.Server); err != nil {
-		t.Fatal(err)
-	}
+	need.Program(t, redisbench.Server, "scripts/need peers")
 	server, socket, err := redis.start(t.Context(), setting{}, t.TempDir()+"/redis")
 	if err != nil {
 		t.Fatal(err)

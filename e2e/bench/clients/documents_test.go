@@ -18,93 +18,6 @@ import (
 
 const pages = "../../../docs/"
 
-// A program of the documents is a code block with a line such as these.
-var isProgram = regexp.MustCompile(`(?m)` + strings.Join([]string{
-	`^import `, `^ *class \w+ `, `require\(`, `await `, // Java, JavaScript
-	`^def `, `redis\.Redis\(`, `bytes\(\[`, `^DIGITS = `, // Python
-	`:= `, `^conn, err`, // Go
-	`^(SELECT|CREATE|DELETE|INSERT|UPDATE) .*\b(FROM|TABLE|VIEW|INTO)\b`, // SQL
-	`^(\$ )?(grp)?curl `, `^\$ flakeward (layout|bounds) `, // shells
-}, "|"))
-
-// triedBy has the test that tries a program: for what the page and the program begin with, the
-// test's directory and name. What nobody tries is in docs/verification.md.
-var triedBy = map[string]string{
-	"clients.md: ": "../../clients TestJavaExamples",
-	"databases.md: $ flakeward bounds --from 2026":       "../postgres TestDatabasePageIsTrue",
-	"databases.md: CREATE TABLE":                         "../postgres TestDatabaseStatements",
-	"databases.md: CREATE VIEW":                          "../postgres TestTheViewHasTheBoundsOfTheLayout",
-	"databases.md: DELETE FROM":                          "../postgres TestDatabaseStatements",
-	"databases.md: SELECT id FROM inbox":                 "../postgres TestAReaderThatPollsByID",
-	"databases.md: SELECT id, what":                      "../postgres TestSpansAreRangesOfThePrimaryKey",
-	"databases.md: SELECT id, written":                   "../postgres TestAReaderThatPollsByID",
-	"forms.md: const redis = require('redis')":           ". TestTheProgramForNode",
-	"forms.md: import hashlib, uuid":                     "../idforms TestProgramsOfThePageGiveItsVectors",
-	"grpc.md: conn, err := grpc.NewClient(":              "../../../daemon TestClientOfGRPC",
-	"grpc.md: curl ":                                     ". TestTheCommandsOfCurl",
-	"grpc.md: grpcurl ":                                  notTried,
-	"http.md: $ curl ":                                   ". TestTheCommandsOfCurl",
-	"http.md: (umask 077; openssl ":                      ". TestTheCommandsOnAnAddress",
-	"http.md: flakeward daemon --listen ":                ". TestTheCommandsOnAnAddress",
-	"http.md: import java.net.":                          ". TestTheProgramsForJava",
-	"layouts.md: $ flakeward layout --list":              ". TestTheCommandsThatNeedNoDaemon",
-	"protocol.md: const id = BigInt(":                    ". TestTheLinesForClients",
-	"protocol.md: ids, err := client.Open(":              ". TestTheLinesForClients",
-	"protocol.md: r = redis.Redis(":                      ". TestTheLinesForClients",
-	"protocol.md: rdb := redis.NewClient(":               ". TestTheLinesForClients",
-	"several-clusters.md: $ flakeward layout 'time=41@1": ". TestTheCommandsThatNeedNoDaemon",
-	"several-clusters.md: layout: time=41@1ms":           "../../../client TestATenantIsAskedForByName",
-}
-
-const notTried = ""
-
-// TestEachProgramOfTheDocumentsIsTried: by a test that there is.
-func TestEachProgramOfTheDocumentsIsTried(t *testing.T) {
-	files, err := filepath.Glob(pages + "*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	used := map[string]bool{}
-	for _, file := range files {
-		for _, block := range blocks(t, filepath.Base(file)) {
-			if !isProgram.MatchString(block) {
-				continue
-			}
-			program := filepath.Base(file) + ": " + block
-			found := ""
-			for begins := range triedBy {
-				if strings.HasPrefix(program, begins) && len(begins) > len(found) {
-					found = begins
-				}
-			}
-			if used[found] = true; found == "" {
-				line, _, _ := strings.Cut(program, "\n")
-				t.Errorf("no test tries the program %s", line)
-			}
-		}
-	}
-	for begins, test := range triedBy {
-		if !used[begins] && begins != "clients.md: " {
-			t.Errorf("there is no program %s", begins)
-		}
-		if test == notTried {
-			continue
-		}
-		dir, name, _ := strings.Cut(test, " ")
-		tests, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		exists := false
-		for _, file := range tests {
-			exists = exists || strings.Contains(read(t, file), "\nfunc "+name+"(")
-		}
-		if !exists {
-			t.Errorf("there is no test %s", test)
-		}
-	}
-}
-
 func read(t *testing.T, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -180,6 +93,21 @@ func TestTheProgramForNode(t *testing.T) {
 				t.Errorf("it prints %q", out)
 			}
 		})
+	}
+}
+
+// The programs in Python of docs/forms.md give the UUIDs that the page has, as the code does.
+func TestTheProgramsForPython(t *testing.T) {
+	var programs []string
+	for _, text := range blocks(t, "forms.md") {
+		if strings.HasPrefix(text, "import hashlib, uuid") || strings.HasPrefix(text, "def ") {
+			programs = append(programs, text)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "page.py")
+	must.Do(t, os.WriteFile(path, []byte(strings.Join(programs, "\n\n")), 0o600))
+	if out := run(t, "/usr/bin/python3", "testdata/vectors.py", path, pages+"forms.md", "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"); out != "11 UUIDs\n" {
+		t.Error(out)
 	}
 }
 
