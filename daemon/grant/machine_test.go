@@ -211,3 +211,46 @@ func TestAMachineClonedInTheMiddleOfAStep(t *testing.T) {
 		})
 	}
 }
+
+// The machine is cloned while a stop is on its way: the clone would release below what its original
+// issues from the lane that only the clone has closed.
+func TestACloneMadeDuringAStopReleasesNothing(t *testing.T) {
+	w := newFixture(t)
+	h := w.host("H")
+	now := h.inMachine()
+	p := h.start()
+	p.issueAll()
+	releases := 0
+	p.coord.before = func(call string) error {
+		if call != "release" {
+			return nil
+		}
+		releases++
+		return errCut
+	}
+	if err := p.Acquire(t.Context(), true); !errors.Is(err, errCut) {
+		t.Fatalf("a re-lease that cannot give back: %v, want %v", err, errCut)
+	}
+	p.coord.before = func(call string) error {
+		if call != "release" {
+			return nil
+		}
+		releases++
+		now.Store(8)
+		return errCut
+	}
+	members := w.members()
+	releases = 0
+	if err := p.Shut(t.Context()); !errors.Is(err, grant.ErrCopied) {
+		t.Fatalf("Shut of a clone: %v, want ErrCopied", err)
+	}
+	if err := p.Hold(t.Context()); !errors.Is(err, grant.ErrCopied) {
+		t.Errorf("Hold of a clone: %v, want ErrCopied", err)
+	}
+	if releases != 1 {
+		t.Errorf("%d releases were sent, want the one that the original was sending", releases)
+	}
+	if after := w.members(); !slices.Equal(after, members) {
+		t.Errorf("the claims are %+v, want %+v", after, members)
+	}
+}

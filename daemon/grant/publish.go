@@ -92,10 +92,10 @@ func (c *claimer) leave(ctx context.Context) error {
 	if h.lane == nil {
 		return nil
 	}
+	last := h.end(c.issued)
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	last := h.end(c.issued)
 	lost := h.claim == nil
 	if !lost {
 		err := h.claim.Release(ctx, c.lowered(h, last))
@@ -139,6 +139,9 @@ func (c *claimer) shut(ctx context.Context) error {
 		return nil
 	}
 	last, released := h.lane.Close(), errNoClaim
+	if err := copied(c.machine); err != nil {
+		return err
+	}
 	if h.claim != nil {
 		last = c.lowered(h, last)
 		released = h.claim.Release(ctx, last)
