@@ -250,6 +250,8 @@ type Progress struct {
 	Ceiling generator.Tick
 	// Issued is the last tick that was issued, 0 if none was.
 	Issued generator.Tick
+	// Time is the tick of the caller's known time: by it the other members judge their own clocks.
+	Time generator.Tick
 	// Mark is the journal's mark that is on disk when the Extend is sent. An
 	// older copy of the journal has a lower one, and so does not continue.
 	Mark generator.Tick
@@ -273,6 +275,8 @@ type Member struct {
 	Ceiling generator.Tick
 	Issued  generator.Tick
 	Mark    generator.Tick
+	// Time is the time that the member knew when it was granted last; 0: it has not been since it opened.
+	Time generator.Tick
 	// Opening is the record's holder; empty if the claim has not opened it yet.
 	Opening string
 }

@@ -63,6 +63,7 @@ type opening struct {
 // opening opens the record that was found.
 func (j *cluster) opening(found record, request coord.Request, continues bool) opening {
 	r := j.found(found)
+	r.Time = 0
 	if !continues {
 		r.Mark, r.Issued = 0, 0 // the holder before has issued that
 		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}

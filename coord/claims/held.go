@@ -89,6 +89,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	next.Ceiling = max(next.Ceiling, progress.Ceiling)
 	next.Issued = max(next.Issued, progress.Issued)
 	next.Mark = max(next.Mark, progress.Mark)
+	next.Time = progress.Time
 	if err := h.write(ctx, attempt{record: next}); err != nil {
 		return err
 	}

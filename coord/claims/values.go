@@ -58,6 +58,8 @@ type record struct {
 	// Mark is the mark of the holder's journal, on disk when this was sent. A
 	// journal with a lower mark is an older copy and is not continued.
 	Mark generator.Tick `json:"mark"`
+	// Time is the time that the holder knew when it last asked for a grant; 0: it has not since it opened.
+	Time generator.Tick `json:"time,omitempty"`
 	// Holder is the ID of the last opening.
 	Holder string `json:"holder"`
 	// Claim is the name of the holder's claim node: the one that it opened with, or has made since.
@@ -146,7 +148,7 @@ func decodeRecord(b []byte) (record, error) {
 	if err := decode(b, &r); err != nil {
 		return record{}, err
 	}
-	if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 {
+	if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 || r.Time < 0 {
 		return record{}, errors.New("a mark is negative")
 	}
 	if r.Holder == "" || r.Nonce == "" {

@@ -154,9 +154,9 @@ func closed(k *kit) {
 func members(k *kit) {
 	a, b := k.start("a"), k.start("b")
 	ca, cb := a.claim(anyone()), b.claim(anyone())
-	k.extend(ca, coord.Progress{Ceiling: 900, Issued: 30, Mark: 40})
+	k.extend(ca, coord.Progress{Ceiling: 900, Issued: 30, Mark: 40, Time: 35})
 	want := []coord.Member{
-		{Worker: ca.Worker(), Claim: ca.Name(), Opening: ca.Opening(), Ceiling: 900, Issued: 30, Mark: 40},
+		{Worker: ca.Worker(), Claim: ca.Name(), Opening: ca.Opening(), Ceiling: 900, Issued: 30, Mark: 40, Time: 35},
 		{Worker: cb.Worker(), Claim: cb.Name(), Opening: cb.Opening()},
 	}
 	for i, n := range []*node{a, b} {
@@ -179,6 +179,11 @@ func members(k *kit) {
 	k.revoke(b)
 	if got := a.members(); len(got) != 1 || got[0].Claim != ca.Name() {
 		k.Errorf("Members after one session ended: %+v", got)
+	}
+	k.release(ca, 30)
+	next := a.claim(coord.Request{Worker: ca.Worker(), Latest: 900})
+	if got := a.members(); len(got) != 1 || got[0].Worker != ca.Worker() || got[0].Time != 0 || got[0].Issued != 0 {
+		k.Errorf("Members show of %s, which has been granted nothing: %+v", next.Name(), got)
 	}
 }
 

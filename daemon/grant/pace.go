@@ -89,8 +89,8 @@ func (p *pace) reach(granted bool) generator.Tick {
 }
 
 // furthest is the ceiling that a grant may have now.
-func (p *pace) furthest(granted bool) generator.Tick {
-	return min(p.tick()+p.reach(granted), p.layout.MaxTick())
+func (p *pace) furthest(now generator.Tick, granted bool) generator.Tick {
+	return min(now+p.reach(granted), p.layout.MaxTick())
 }
 
 // within bounds one exchange.

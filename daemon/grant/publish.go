@@ -24,12 +24,13 @@ func (c *claimer) publish(ctx context.Context) error {
 	if err := copied(c.machine); err != nil {
 		return err
 	}
-	ceiling, issued := c.pace.furthest(c.contact.published.Load() != 0), h.issued()
+	now, issued := c.pace.tick(), h.issued()
+	ceiling := c.pace.furthest(now, c.contact.published.Load() != 0)
 	told := issued
-	if told == c.pace.tick() {
+	if told >= now {
 		told-- // more may be issued in it
 	}
-	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued})
+	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued, Time: now})
 	c.issued.Learn(c.coord.Known)
 	if err != nil {
 		return c.notGranted(h, err)

@@ -176,7 +176,7 @@ func (k *Holder) pauseHolding(ctx context.Context) {
 		switch lane := k.demand.unwanted.Load(); {
 		case lane != nil && lane == cur.lane:
 			return
-		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest(true):
+		case cur.granted-k.pace.tick() <= half && cur.granted < k.pace.furthest(k.pace.tick(), true):
 			return
 		case now < due:
 		case k.demand.expired.Swap(false), cur.issued() != cur.told:

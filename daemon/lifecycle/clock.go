@@ -168,11 +168,9 @@ func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ cloc
 		if m.Claim == own || boot != "" && m.Boot == boot || m.Opening == "" {
 			continue // it is this daemon, goes by the same clock, or holds nothing yet
 		}
-		// A grant is at most a window ahead of its member's time. Until the member has issued, its
-		// ceiling may be a floor that it waits for.
 		var come int64
-		if m.Issued > 0 {
-			come = l.Layout.UnixNanos(max(m.Issued, m.Ceiling-window))
+		if m.Time > 0 {
+			come = l.Layout.UnixNanos(m.Time)
 		}
 		e.Members = append(e.Members, come)
 	}

@@ -15,7 +15,7 @@ import (
 func (h *hands) others(l *lifecycle.Lifecycle, ahead ...time.Duration) (members []coord.Member) {
 	for i, d := range ahead {
 		at := l.Layout.TickAt(h.Now().Wall - int64(h.ahead) + int64(d))
-		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Issued: at, Ceiling: at + l.Holder.Window()})
+		members = append(members, coord.Member{Worker: i, Claim: "other", Opening: "other", Time: at})
 	}
 	return members
 }
@@ -323,10 +323,10 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 		clock := &hands{}
 		l, o := joined(t, clock)
 		now, window := clock.Now().Wall, l.Holder.Window()
-		at := l.Layout.TickAt(now + int64(tt.floor))
+		at, time := l.Layout.TickAt(now+int64(tt.floor)), l.Layout.TickAt(now)
 		o.members = func() (all []coord.Member) {
 			for i := range 3 {
-				all = append(all, coord.Member{Worker: i, Claim: "other", Opening: "other", Ceiling: max(at, l.Layout.TickAt(now)+window)})
+				all = append(all, coord.Member{Worker: i, Claim: "other", Opening: "other", Ceiling: max(at, time+window), Time: time})
 			}
 			return all
 		}

@@ -123,7 +123,6 @@ func TestACrashLoopWithAWrongClockServes(t *testing.T) {
 				p := crowd(servers, 20*time.Second+starts*each)
 				p.Hosts, p.Apart = []int{0, 1, 2, 3}, []time.Duration{0, 0, 0, ahead}
 				p.Lead = believed
-				p.Faults = []simulation.Fault{{At: scheduler.Time(300 * time.Millisecond), Kind: simulation.Kill, Daemon: 3, For: 15 * time.Second}}
 				for i := range starts {
 					p.Faults = append(p.Faults, simulation.Fault{
 						At: scheduler.Time(20*time.Second + time.Duration(i)*each), Kind: simulation.Kill, Daemon: 3, For: time.Millisecond,
