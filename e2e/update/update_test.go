@@ -14,6 +14,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -46,22 +47,19 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// onEach runs a test on each coordinator, which a second --coord names.
+// onEach runs a test of updates on each coordinator.
 func onEach(t *testing.T, test func(*testing.T, *process.Host)) {
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	onEachOf(t, must.Get(binary())(t), []string{"--takeover"}, test)
+}
+
+// onEachOf runs a test of a program on each coordinator, which a second --coord names.
+func onEachOf(t *testing.T, program string, flags []string, test func(*testing.T, *process.Host)) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{
 		"dir": "dir:" + filepath.Join(t.TempDir(), "coord"), "etcd": etcd.URL("update"), "zookeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/update",
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, err := process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", url, "--takeover")
-			if err != nil {
-				t.Fatal(err)
-			}
-			test(t, h)
+			test(t, must.Get(process.NewHost(program, sockettest.Dir(t)+"/h", append([]string{"--coord", url}, flags...)...))(t))
 		})
 	}
 }
