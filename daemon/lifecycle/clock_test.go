@@ -323,10 +323,10 @@ func TestAFloorThatMembersWaitForIsNotTheirTime(t *testing.T) {
 		clock := &hands{}
 		l, o := joined(t, clock)
 		now, window := clock.Now().Wall, l.Holder.Window()
-		at, time := l.Layout.TickAt(now+int64(tt.floor)), l.Layout.TickAt(now)
+		at, come := l.Layout.TickAt(now+int64(tt.floor)), l.Layout.TickAt(now)
 		o.members = func() (all []coord.Member) {
 			for i := range 3 {
-				all = append(all, coord.Member{Worker: i, Claim: "other", Opening: "other", Ceiling: max(at, time+window), Time: time})
+				all = append(all, coord.Member{Worker: i, Claim: "other", Opening: "other", Ceiling: max(at, come+window), Time: come})
 			}
 			return all
 		}
