@@ -226,7 +226,7 @@ func (h *host) end() {
 }
 
 // between is what happens, as chance has it, while there is no power. The clock is set back, by up
-// to three seconds. Now and then the disk comes back as another device.
+// to three seconds.
 func (h *host) between() {
 	h.Helper()
 	if h.chance.IntN(3) > 0 {
@@ -235,12 +235,6 @@ func (h *host) between() {
 			h.Fatal(err)
 		}
 		h.tally.stepped++
-	}
-	if h.chance.IntN(12) == 0 {
-		if err := h.disk.Remount(); err != nil {
-			h.Fatal(err)
-		}
-		h.tally.moved++
 	}
 }
 

@@ -21,7 +21,6 @@ type tally struct {
 	after   int            // of them, those that let the flush take effect
 	of      map[string]int // of them, by what was flushed
 	stepped int            // clocks that were set back in between
-	moved   int            // disks that came back as another device
 
 	starts   []time.Duration // from a start to its first ID
 	fresh    []int           // flushes of a start on an empty disk until its first ID
@@ -80,7 +79,6 @@ func (t *tally) add(o *tally) {
 	t.late += o.late
 	t.after += o.after
 	t.stepped += o.stepped
-	t.moved += o.moved
 	if t.of == nil {
 		t.of = make(map[string]int)
 	}
@@ -102,8 +100,8 @@ func (t *tally) String() string {
 	}
 	slices.Sort(of)
 	slices.Sort(t.starts)
-	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back, %d disks moved; %d IDs, %d duplicates, %d compared with a record",
-		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.moved, t.ids, t.repeated, t.compared)
+	text := fmt.Sprintf("%d cuts (%s), %d with the flush done and %d without, %d before the daemon served and %d as it stopped; %d clocks set back; %d IDs, %d duplicates, %d compared with a record",
+		t.cuts, strings.Join(of, ", "), t.after, t.cuts-t.after, t.early, t.late, t.stepped, t.ids, t.repeated, t.compared)
 	if n := len(t.starts); n > 0 {
 		text += fmt.Sprintf("; %d daemons served, after %v (median), %v (99 in 100), %v (longest)", n,
 			t.starts[n/2].Round(time.Millisecond), t.starts[n*99/100].Round(time.Millisecond), t.starts[n-1].Round(time.Millisecond))

@@ -55,7 +55,7 @@ type Cut struct {
 type FS struct {
 	dir    string
 	lies   func(path string) bool
-	mounts []*fuse.Server // one upon the other; the last serves
+	server *fuse.Server
 
 	mu      sync.Mutex
 	disk    *disk
@@ -73,41 +73,29 @@ var ErrNoFUSE = errors.New("this needs FUSE: /dev/fuse, readable and writable, a
 // Mount mounts an empty file system on the directory.
 func Mount(dir string, o Options) (*FS, error) {
 	f := &FS{dir: dir, lies: o.Lies, disk: newDisk(o.Sector), lists: make(map[uint64][]fuse.DirEntry)}
-	return f, f.mount()
-}
-
-func (f *FS) mount() error {
 	server, err := fuse.NewServer(&calls{RawFileSystem: fuse.NewDefaultRawFileSystem(), fs: f}, f.dir, &fuse.MountOptions{
 		FsName: "forgetfs", Name: "forgetfs", DirectMountStrict: true, MaxWrite: 1 << 20, DisableXAttrs: true, DisableReadDirPlus: true,
 	})
 	if err != nil {
-		return fmt.Errorf("%w: mounting on %s: %w", ErrNoFUSE, f.dir, err)
+		return nil, fmt.Errorf("%w: mounting on %s: %w", ErrNoFUSE, f.dir, err)
 	}
-	f.mounts = append(f.mounts, server)
+	f.server = server
 	go server.Serve() // Unmount waits for its end
-	return server.WaitMount()
+	return f, server.WaitMount()
 }
 
 // Unmount ends the file system, and waits until nothing has a file of it open any more.
 func (f *FS) Unmount() error {
-	for i := len(f.mounts) - 1; i >= 0; i-- {
-		// A process that was killed may keep files open for a moment after it was waited for. The
-		// mount is taken away from under it then, and ends with its last file.
-		if err := f.mounts[i].Unmount(); err != nil {
-			if lazily := unix.Unmount(f.dir, unix.MNT_DETACH); lazily != nil {
-				return fmt.Errorf("unmounting %s: %w, %w", f.dir, err, lazily)
-			}
+	// A process that was killed may keep files open for a moment after it was waited for. The mount is
+	// taken away from under it then, and ends with its last file.
+	if err := f.server.Unmount(); err != nil {
+		if lazily := unix.Unmount(f.dir, unix.MNT_DETACH); lazily != nil {
+			return fmt.Errorf("unmounting %s: %w, %w", f.dir, err, lazily)
 		}
-		f.mounts[i].Wait()
-		f.mounts = f.mounts[:i]
 	}
+	f.server.Wait()
 	return nil
 }
-
-// Remount has the same contents served from another device, as after a disk was moved. Nothing may
-// have a file of it open. The mount from before stays below the new one to the end, or the kernel
-// would give its device number again.
-func (f *FS) Remount() error { return f.mount() }
 
 // Arm has the power cut at a flush to come. The channel gets that flush as soon as it is. It
 // replaces what was armed before.
@@ -169,7 +157,7 @@ func (f *FS) Restore(chance *rand.Rand) {
 	f.mu.Unlock()
 	for _, number := range known {
 		// Of a file that the kernel has not cached it says so, and that is as good.
-		_ = f.mounts[len(f.mounts)-1].InodeNotify(number, 0, 0)
+		_ = f.server.InodeNotify(number, 0, 0)
 	}
 }
 

@@ -3,14 +3,11 @@
 package forgetfs_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -120,84 +117,6 @@ func (m *mounted) expect(what string, got []string, want ...string) {
 	}
 }
 
-func TestItIsAFileSystem(t *testing.T) {
-	m := mount(t, forgetfs.Options{})
-	f := m.create("file", "hello")
-	if got := m.read("file"); got != "hello" {
-		t.Errorf("read %q", got)
-	}
-	_, err := f.WriteAt([]byte("p!"), 3)
-	m.check(err)
-	m.check(f.Truncate(4))
-	m.check(unix.Fallocate(int(f.Fd()), 0, 0, 6))
-	m.check(unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 1<<20))
-	if got := m.read("file"); got != "help\x00\x00" {
-		t.Errorf("read %q", got)
-	}
-	appended, err := os.OpenFile(m.path("file"), os.O_WRONLY|os.O_APPEND, 0)
-	m.check(err)
-	_, err = appended.WriteString("end")
-	m.check(errors.Join(err, appended.Close()))
-	if got := m.read("file"); got != "help\x00\x00end" {
-		t.Errorf("read %q", got)
-	}
-	m.check(os.WriteFile(m.path("file"), []byte("new"), 0))
-	m.check(os.Chmod(m.path("file"), 0o640))
-	if info, err := os.Stat(m.path("file")); err != nil || info.Mode() != 0o640 || info.Size() != 3 {
-		t.Errorf("%v, %v", info, err)
-	}
-
-	m.check(os.MkdirAll(m.path("d/e"), 0o700))
-	m.check(os.Rename(m.path("file"), m.path("d/moved")))
-	m.create("over", "over")
-	m.check(os.Rename(m.path("over"), m.path("d/moved")))
-	if got := m.read("d/moved") + m.read("file") + m.read("over"); got != "overnonenone" {
-		t.Errorf("after renames: %q", got)
-	}
-	var big []string
-	for i := range 300 {
-		name := filepath.Join("d/e", string(rune('a'+i%26))+string(rune('a'+i/26))+"-and-a-long-rest-of-its-name")
-		m.check(os.WriteFile(m.path(name), nil, 0o600))
-		big = append(big, filepath.Base(name))
-	}
-	slices.Sort(big)
-	entries, err := os.ReadDir(m.path("d/e"))
-	m.check(err)
-	for i, e := range entries {
-		if len(entries) != len(big) || e.Name() != big[i] {
-			t.Fatalf("%d entries, of which the %dth is %s", len(entries), i, e.Name())
-		}
-	}
-	if err := os.Remove(m.path("d")); !errors.Is(err, unix.ENOTEMPTY) {
-		t.Errorf("removing what is not empty: %v", err)
-	}
-	if err := os.Mkdir(m.path("d"), 0o700); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("making what is there: %v", err)
-	}
-	m.check(os.RemoveAll(m.path("d")))
-
-	lost := m.create("unlinked", "still")
-	m.check(os.Remove(m.path("unlinked")))
-	b := make([]byte, 5)
-	if _, err := lost.ReadAt(b, 0); err != nil || string(b) != "still" {
-		t.Errorf("an open file without a name: %q, %v", b, err)
-	}
-	var stat unix.Stat_t
-	if m.check(unix.Fstat(int(lost.Fd()), &stat)); stat.Nlink != 0 {
-		t.Errorf("it has %d names", stat.Nlink)
-	}
-	first, second := m.create("lock", ""), m.create("lock", "")
-	m.check(unix.Flock(int(first.Fd()), unix.LOCK_EX|unix.LOCK_NB))
-	if err := unix.Flock(int(second.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("locked twice: %v", err)
-	}
-	l, err := net.Listen("unix", m.path("socket"))
-	m.check(err)
-	c, err := net.Dial("unix", m.path("socket"))
-	m.check(err)
-	m.check(errors.Join(c.Close(), l.Close()))
-}
-
 // The power is cut at the flush that was asked for, with it or without it. Nobody learns how it
 // went, and the same file system serves again.
 func TestPowerCutAtAFlush(t *testing.T) {
@@ -255,89 +174,5 @@ func TestPowerCutAtAFlush(t *testing.T) {
 	m.check(unix.Stat(m.path("f"), &again))
 	if before.Ino != again.Ino || before.Dev != again.Dev {
 		t.Errorf("the file was %d of device %d, and is %d of %d", before.Ino, before.Dev, again.Ino, again.Dev)
-	}
-}
-
-// What a process had mapped and written is not what the next one finds.
-func TestNoPagesOfBefore(t *testing.T) {
-	if dir := os.Getenv("FORGETFS_MAPPED"); dir != "" {
-		mapped(t, dir)
-		return
-	}
-	m := mount(t, forgetfs.Options{})
-	page := func(c byte) []byte { return bytes.Repeat([]byte{c}, 8192) }
-	m.check(m.create("f", string(page('a'))).Sync())
-	for range 3 {
-		// A fault in this process might wait for a goroutine that the garbage collector has
-		// stopped.
-		child := exec.Command("/proc/self/exe", "-test.run=^TestNoPagesOfBefore$")
-		child.Env = append(os.Environ(), "FORGETFS_MAPPED="+m.dir)
-		if out, err := child.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		for m.read("f") != string(page('a')) { // it may survive: then write it back
-			m.check(m.create("f", string(page('a'))).Sync())
-		}
-		m.create("f", string(page('b')))
-		m.PowerOff()
-		m.Release()
-		m.Restore(allLost)
-	}
-}
-
-// allLost is a chance by which nothing survives that was not flushed.
-var allLost = rand.New(zeros{})
-
-type zeros struct{}
-
-func (zeros) Uint64() uint64 { return 0 }
-
-// mapped is the child: it finds what was flushed in its mapping, and then what it writes beside it.
-func mapped(t *testing.T, dir string) {
-	f, err := os.OpenFile(filepath.Join(dir, "f"), os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := unix.Mmap(int(f.Fd()), 0, 8192, unix.PROT_READ, unix.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b[0] != 'a' || b[8191] != 'a' {
-		t.Errorf("mapped %q and %q", b[0], b[8191])
-	}
-	if _, err := f.WriteAt([]byte("b"), 5000); err != nil {
-		t.Fatal(err)
-	}
-	if b[5000] != 'b' {
-		t.Errorf("after a write, mapped %q", b[5000])
-	}
-}
-
-// Mounted anew, it has the same files on another device.
-func TestRemount(t *testing.T) {
-	m := mount(t, forgetfs.Options{})
-	f := m.create("f", "x")
-	var before, after unix.Stat_t
-	m.check(unix.Stat(m.path("f"), &before))
-	m.check(f.Close())
-	m.check(m.Remount())
-	m.check(unix.Stat(m.path("f"), &after))
-	if before.Ino != after.Ino || before.Dev == after.Dev || m.read("f") != "x" {
-		t.Errorf("the file was %d of device %d, and is %d of %d; it holds %q", before.Ino, before.Dev, after.Ino, after.Dev, m.read("f"))
-	}
-}
-
-// The handle by which the kernel names a file stays over a cut.
-func TestHandles(t *testing.T) {
-	m := mount(t, forgetfs.Options{})
-	f := m.create("f", "x")
-	m.check(f.Sync())
-	before, _, err := unix.NameToHandleAt(unix.AT_FDCWD, m.path("f"), 0)
-	m.check(err)
-	m.cut()
-	after, _, err := unix.NameToHandleAt(unix.AT_FDCWD, m.path("f"), 0)
-	m.check(err)
-	if before.Type() != after.Type() || !bytes.Equal(before.Bytes(), after.Bytes()) {
-		t.Errorf("the handle was %d %x, and is %d %x", before.Type(), before.Bytes(), after.Type(), after.Bytes())
 	}
 }

@@ -122,29 +122,3 @@ func TestTornWrites(t *testing.T) {
 		"................", ".....xxxxxxxxxx.", ".....xxx........", ".....xxxxxxx....",
 		"........xxxxxxx.", "............xxx.", ".....xxx....xxx.")
 }
-
-func TestAFullDisk(t *testing.T) {
-	m := mount(t, forgetfs.Options{})
-	m.create("a", "old")
-	m.Fill(true)
-	if err := os.WriteFile(m.path("b"), []byte("new"), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing another file: %v", err)
-	}
-	if err := os.WriteFile(m.path("a"), []byte("within the block"), 0o600); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing a file that was cut off first: %v", err)
-	}
-	m.Fill(false)
-	m.create("a", "old")
-	m.Fill(true)
-	f, err := os.OpenFile(m.path("a"), os.O_WRONLY, 0)
-	m.check(err)
-	_, err = f.WriteAt([]byte("within the block"), 0)
-	m.check(err)
-	if _, err = f.WriteAt([]byte("x"), 4096); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing behind it: %v", err)
-	}
-	m.check(f.Close())
-	if got := m.read("a"); got != "within the block" {
-		t.Errorf("read %q", got)
-	}
-}
