@@ -10,11 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 // inside is set in the process that has the namespaces, to what it is for.
@@ -66,50 +63,4 @@ func Test(t *testing.T, namespaces uintptr) (done bool) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return true
-}
-
-// Network is a network that is not connected to anything. It ends with the test that made it.
-type Network struct{ space *os.File }
-
-// NewNetwork takes root.
-func NewNetwork(t testing.TB) (*Network, error) {
-	n := &Network{}
-	err := on(func() error { return unix.Unshare(unix.CLONE_NEWNET) }, func() (err error) {
-		n.space, err = os.Open("/proc/thread-self/ns/net")
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("a network of its own cannot be had: %w", err)
-	}
-	t.Cleanup(func() { _ = n.space.Close() })
-	return n, nil
-}
-
-// Path is the network as nsenter and ip are told of it.
-func (n *Network) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.space.Fd()) }
-
-// Do runs do in the network: what that opens and starts stays of it.
-func (n *Network) Do(do func() error) error {
-	return on(func() error { return unix.Setns(int(n.space.Fd()), unix.CLONE_NEWNET) }, do)
-}
-
-// on has this goroutine's thread enter a network, and go back when do is done. The thread may not
-// end: daemons that it has started would end with it.
-func on(enter, do func() error) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	here, err := os.Open("/proc/thread-self/ns/net")
-	if err != nil {
-		return err
-	}
-	defer here.Close() // it was only opened
-	if err := enter(); err != nil {
-		return err
-	}
-	defer func() {
-		if err := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); err != nil {
-			panic(err) // the thread cannot be used for anything else any more
-		}
-	}()
-	return do()
 }

@@ -1,15 +1,12 @@
 package ask
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/internal/sockettest"
@@ -164,90 +161,5 @@ func TestOutcomes(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestNobodyListens(t *testing.T) {
-	a, got := newAsker(filepath.Join(t.TempDir(), "s"), evidence.Pipelined)
-	for range 2 {
-		if a.ask(t.Context()) {
-			t.Error("it goes on without a connection")
-		}
-	}
-	if summary(*got) != "0: unsent, 0: unsent" {
-		t.Error(summary(*got))
-	}
-}
-
-// After a refusal the connection is the same, after a loss it is another.
-func TestConnections(t *testing.T) {
-	answer := func(t *testing.T, p *peer) {
-		p.requests(t, 1)
-		p.say("-ERR no\r\n")
-		p.requests(t, 1)
-		p.say(":1\r\n")
-		p.requests(t, 1)
-	}
-	socket, _ := fake(t, answer, answer)
-	a, got := newAsker(socket, evidence.Single)
-	defer a.hangUp()
-	for range 6 {
-		a.ask(t.Context())
-	}
-	if s := summary(*got); s != "1: refused, 1: got 1, 1: lost, 2: refused, 2: got 1, 2: lost" {
-		t.Error(s)
-	}
-}
-
-// The connection to a daemon that says nothing is closed after the timeout, and at the end.
-func TestGivenUp(t *testing.T) {
-	for name, end := range map[string]bool{"by timeout": false, "at the end": true} {
-		t.Run(name, func(t *testing.T) {
-			asked, left := make(chan struct{}), make(chan struct{})
-			socket, _ := fake(t, func(t *testing.T, p *peer) {
-				p.requests(t, 3)
-				p.say(":1\r\n")
-				close(asked)
-				_, _ = p.In.ReadByte()
-				close(left)
-			})
-			a, got := newAsker(socket, evidence.Pipelined)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			a.config.Grace = 0
-			if end {
-				a.config.Timeout = time.Hour
-				go func() { <-asked; cancel() }()
-			} else {
-				a.config.Timeout = time.Second // for the first reply on a busy machine, too
-			}
-			if a.ask(ctx) || !strings.HasPrefix(summary(*got), "1: ") || !strings.HasSuffix(summary(*got), "1: lost, 1: lost") {
-				t.Error(summary(*got))
-			}
-			if text := (*got)[2].Text; !strings.HasPrefix(text, "given up: ") {
-				t.Errorf("%q", text)
-			}
-			<-left // the connection was closed
-		})
-	}
-}
-
-func TestNext(t *testing.T) {
-	a := &asker{way: way{every: 5, retry: 20}}
-	at := func(n int64) time.Time { return time.Unix(0, n) }
-	for _, tt := range []struct {
-		due, now int64
-		well     bool
-		want     int64
-	}{
-		{100, 102, true, 105},
-		{100, 105, true, 105},
-		{100, 1000, true, 1000}, // and not 105, 110, ...
-		{100, 102, false, 122},
-		{100, 1000, false, 1020},
-	} {
-		if got := a.next(at(tt.due), at(tt.now), tt.well); got != at(tt.want) {
-			t.Errorf("%+v: %d", tt, got.UnixNano())
-		}
 	}
 }

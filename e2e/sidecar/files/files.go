@@ -4,7 +4,6 @@ package files
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -73,7 +72,7 @@ func Remove(dirs ...string) error {
 
 // Copy copies the directory from, and all in it, to the directory to, which is made if missing,
 // with modes and owners. What is there already is replaced if it has the name of something that is
-// copied, and else left. Sockets and pipes are left out.
+// copied, and else left. Only files and directories are copied.
 func Copy(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
@@ -93,10 +92,6 @@ func Copy(from, to string) error {
 			err = os.MkdirAll(target, 0o700)
 		case info.Mode().IsRegular():
 			err = copyFile(path, target)
-		case info.Mode()&fs.ModeSymlink != 0:
-			return copyLink(path, target, info)
-		case below == ".":
-			return fmt.Errorf("%s is no directory", from)
 		default:
 			return nil
 		}
@@ -123,21 +118,6 @@ func copyFile(from, to string) (err error) {
 	defer func() { err = errors.Join(err, out.Close()) }()
 	_, err = io.Copy(out, in)
 	return err
-}
-
-func copyLink(from, to string, info fs.FileInfo) error {
-	target, err := os.Readlink(from)
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Symlink(target, to); err != nil {
-		return err
-	}
-	uid, gid := owner(info)
-	return os.Lchown(to, uid, gid)
 }
 
 // like gives a file owner and mode of another; a change of owner may take bits of the mode away, so
