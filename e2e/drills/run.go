@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/flakeward/flakeward/audit"
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
