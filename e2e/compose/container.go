@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // State is what a container does.
@@ -38,15 +37,6 @@ func (e *Engine) State(ctx context.Context, container string) (State, error) {
 		s.Address = fields[3]
 	}
 	return s, nil
-}
-
-// Started returns when a container was started last.
-func (e *Engine) Started(ctx context.Context, container string) (time.Time, error) {
-	out, err := e.Docker(ctx, "container", "inspect", "--format", "{{.State.StartedAt}}", container)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return time.Parse(time.RFC3339Nano, strings.TrimSpace(out))
 }
 
 // Kill kills the processes of containers that run (SIGKILL), and returns when they are gone.

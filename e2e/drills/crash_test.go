@@ -36,7 +36,7 @@ func init() {
 		},
 		Drill{
 			Name:   "rolling-restart",
-			What:   "every daemon is stopped and started, one after the other, under load: no request fails, except for connections refused on its own host meanwhile",
+			What:   "every daemon is stopped, its host's disk is lost, and it is started, one after the other, under load: it has the same worker ID, and no request fails, except for connections refused on its own host meanwhile",
 			On:     onAll,
 			Script: rollingRestart,
 			Judge:  judgeRollingRestart,
@@ -150,8 +150,12 @@ func judgeKills(res *Result) {
 	}
 }
 
-// span is an interval in which a host's daemon did not run, and when it was started again.
-type span struct{ from, started, to evidence.Mono }
+// span is an interval in which a host's daemon did not run, when it was started again, and the worker
+// ID that it had before.
+type span struct {
+	from, started, to evidence.Mono
+	worker            int
+}
 
 var rolled notes[[]span]
 
@@ -159,9 +163,10 @@ func rollingRestart(ctx context.Context, r *Run) {
 	seen := rolled.of(r)
 	for i, h := range r.Hosts {
 		must(all(ctx, r.Hosts, 1000))
-		r.Step("%s is stopped and started again", h.Name)
-		*seen = append(*seen, span{from: evidence.Now()})
+		r.Step("%s is stopped, its disk is lost, and it is started again", h.Name)
+		*seen = append(*seen, span{worker: mustGet(holds(ctx, h)).worker, from: evidence.Now()})
 		must(h.Stop(ctx))
+		must(h.LoseDisk(ctx))
 		must(h.Start(ctx))
 		(*seen)[i].started = evidence.Now()
 		first := mustGet(h.AwaitAnswer(ctx))
@@ -178,6 +183,9 @@ func judgeRollingRestart(res *Result) {
 		refusedOnly(res, i, away)
 		if len(res.Host(i).Failed(away.from, away.to, evidence.Unsent)) == 0 {
 			res.Fail("the drill is void: no connection was refused while the daemon of %s was away", res.Run.Hosts[i].Name)
+		}
+		if has := answeredFrom(res, i, away.started, away.to); !slices.Equal(has, []int{away.worker}) {
+			res.Fail("%s had worker ID %d, and serves from %v after a stop in order", res.Run.Hosts[i].Name, away.worker, has)
 		}
 		worst = max(worst, time.Duration(away.to-away.started))
 	}

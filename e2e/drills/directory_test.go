@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
 func init() {
@@ -138,7 +137,7 @@ func directoryCopied(ctx context.Context, r *Run) {
 	r.Step("%s is killed, and started on a copy of the directory", h.Name)
 	must(h.Kill(ctx))
 	at := filepath.Join(r.Dir, "coordinator")
-	must(files.Copy(filepath.Join(at, "coord"), filepath.Join(at, "copy")))
+	must(copyBelow(filepath.Join(at, "coord"), filepath.Join(at, "copy")))
 	must(h.Start(ctx, "--coord=dir:/coordinator/copy"))
 	seen.started = evidence.Now()
 	must(h.AwaitLog(ctx, "run `flakeward cluster adopt`"))

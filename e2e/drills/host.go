@@ -197,15 +197,6 @@ func (h *Host) Start(ctx context.Context, flags ...string) error {
 	return nil
 }
 
-// StartAnew is Start in a container that is made anew, on the same volumes.
-func (h *Host) StartAnew(ctx context.Context) error {
-	h.mu.Lock()
-	flags := h.flags
-	h.present = false
-	h.mu.Unlock()
-	return h.Start(ctx, flags...)
-}
-
 func (h *Host) start(ctx context.Context, same bool, flags []string) error {
 	engine := h.r.project.Engine
 	if same {
@@ -241,13 +232,6 @@ func (h *Host) start(ctx context.Context, same bool, flags []string) error {
 func (h *Host) Running(ctx context.Context) (bool, int, error) {
 	s, err := h.r.project.Engine.State(ctx, h.daemon)
 	return s.Running, s.Status, err
-}
-
-// Started is when the daemon's container was started last, which Start needs a while to return
-// after.
-func (h *Host) Started(ctx context.Context) (evidence.Mono, error) {
-	at, err := h.r.project.Engine.Started(ctx, h.daemon)
-	return evidence.Now() - evidence.Mono(time.Since(at)), err
 }
 
 // Pause freezes the daemon until Resume. Connections to its socket stay, and get nothing.

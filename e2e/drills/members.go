@@ -13,7 +13,6 @@ import (
 
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
 // Members are the three members of the coordinator. Its methods may be called from several
@@ -283,7 +282,7 @@ func (m *Members) Wipe(ctx context.Context) error {
 		return err
 	}
 	for _, name := range m.names {
-		if err := files.Remove(filepath.Join(m.dir, name)); err != nil {
+		if err := removeBelow(filepath.Join(m.dir, name)); err != nil {
 			return err
 		}
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/flakeward/flakeward/e2e/sidecar/ask"
 	"github.com/flakeward/flakeward/e2e/sidecar/cut"
-	"github.com/flakeward/flakeward/e2e/sidecar/files"
 )
 
 const usage = `sidecar load --socket PATH --out DIR [flags]   ask for IDs until SIGTERM; DIR/*.replies is what became of it
@@ -75,16 +74,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	case "fill":
 		return one(func(dir string) error {
-			n, err := files.Fill(dir)
+			n, err := fillDisk(dir)
 			if err == nil {
 				_, err = fmt.Fprintln(stdout, n)
 			}
 			return err
 		})
 	case "free":
-		return one(files.Free)
+		return one(freeDisk)
 	case "cat":
-		return one(func(path string) error { return files.Cat(stdout, path) })
+		return one(func(path string) error { return cat(stdout, path) })
 	case "pause":
 		<-ctx.Done()
 		return nil
