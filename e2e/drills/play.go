@@ -202,16 +202,10 @@ func keepHistory(path string, past [][]history.Version, now []history.Version) e
 func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 	record := res.Drill
 	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Floor: r.made, Past: res.Past, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true}
-	var shown []report.Host
 	for i, h := range r.Hosts {
 		site := audit.Host{Name: h.Name, Steps: h.steps}
 		site.Daemons, _ = filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))
 		site.Clients, _ = filepath.Glob(filepath.Join(h.dir, "client", "*.replies"))
-		line := report.Host{Name: h.Name}
-		for _, path := range site.Clients {
-			line.Clients = append(line.Clients, report.File(path))
-		}
-		shown = append(shown, line)
 		if r.options.Shared && i > 0 { // who asks on one socket asks one host, whoever answers
 			first := &cluster.Hosts[0]
 			first.Daemons, first.Clients = append(first.Daemons, site.Daemons...), append(first.Clients, site.Clients...)
@@ -225,18 +219,13 @@ func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 	if played && len(record.Faults) == 0 && !r.options.NoFault {
 		failed = append(failed, "nothing was broken: the drill shows nothing")
 	}
-	lines, err := report.Lines(shown, record.Began, record.Ended, report.Every(record.Began, record.Ended))
-	if err != nil {
-		failed = append(failed, err.Error())
-	}
-	record.Hosts = lines
-	record.LongestStall, record.Recovery = report.LongestStall(lines), report.Recovery(record.Faults, lines)
+	record.LongestStall, record.Recovery = res.stall(), res.recovery()
 
 	if !res.known { // without it each acknowledgement would look like a lie
 		return append(failed, "it cannot be judged: the coordinator's history was not read")
 	}
-	res.Verdict, err = audit.Judge(cluster)
-	if err != nil {
+	var err error
+	if res.Verdict, err = audit.Judge(cluster); err != nil {
 		return append(failed, "it cannot be judged: "+err.Error())
 	}
 	record.IDs, record.Received = res.Verdict.Issued, res.Verdict.Received

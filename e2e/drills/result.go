@@ -4,6 +4,7 @@ package drills
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -123,23 +124,68 @@ func (h *HostResult) WorstStall(from, to evidence.Mono) (worst time.Duration) {
 
 func (h *HostResult) longestStall(way evidence.Asking, from, to evidence.Mono) time.Duration {
 	var longest evidence.Mono
-	unmet := open // since when
-	for _, r := range h.Replies {
-		if r.Asking != way {
-			continue
-		}
-		if unmet == open {
-			unmet = r.Asked
-		}
-		if r.Outcome == evidence.Got {
-			longest = max(longest, min(r.Answered, to)-max(unmet, from))
-			unmet = open
-		}
-	}
-	if unmet != open {
-		longest = max(longest, to-max(unmet, from))
+	for begins, ends := range h.waits(way, to) {
+		longest = max(longest, min(ends, to)-max(begins, from))
 	}
 	return time.Duration(longest)
+}
+
+// waits are from each first request that was not served to the next one that was; to the end where
+// none was.
+func (h *HostResult) waits(way evidence.Asking, end evidence.Mono) iter.Seq2[evidence.Mono, evidence.Mono] {
+	return func(yield func(begins, ends evidence.Mono) bool) {
+		unmet := open // since when
+		for _, r := range h.Replies {
+			if r.Asking != way {
+				continue
+			}
+			if unmet == open {
+				unmet = r.Asked
+			}
+			if r.Outcome == evidence.Got {
+				if !yield(unmet, r.Answered) {
+					return
+				}
+				unmet = open
+			}
+		}
+		if unmet != open {
+			yield(unmet, end)
+		}
+	}
+}
+
+// unnoticed is how long a client may wait for a single ID before it counts as a stall in the report. On a
+// machine that runs a whole cluster on two cores, the scheduler alone costs several milliseconds.
+const unnoticed = 10 * time.Millisecond
+
+// stall is the longest time that a client of any host waited for an ID, from its first one on; 0 if
+// no wait was longer than unnoticed.
+func (res *Result) stall() (longest time.Duration) {
+	for _, h := range res.hosts {
+		longest = max(longest, h.LongestStall(h.begun(), res.Drill.Ended))
+	}
+	if longest <= unnoticed {
+		return 0
+	}
+	return longest
+}
+
+// recovery is how long after the end of the last fault each host had IDs again: to the end of the last
+// stall that lies over that end, or begins soon after it. 0 if there is none.
+func (res *Result) recovery() (recovery time.Duration) {
+	over := evidence.Mono(0)
+	for _, f := range res.Drill.Faults {
+		over = max(over, f.Until)
+	}
+	for _, h := range res.hosts {
+		for begins, ends := range h.waits(evidence.Single, res.Drill.Ended) {
+			if over > 0 && begins >= h.begun() && time.Duration(ends-begins) > unnoticed && begins <= over+evidence.Mono(2*unnoticed) {
+				recovery = max(recovery, time.Duration(ends-over))
+			}
+		}
+	}
+	return recovery
 }
 
 // LongestStall is that of the host whose is the longest.

@@ -38,9 +38,8 @@ type Drill struct {
 	Figures      []Figure      `json:"figures"`
 	Failed       string        `json:"failed"` // why the drill failed, other than by violations; empty if it did not
 
-	Began evidence.Mono `json:"began"` // where the lines begin
-	Ended evidence.Mono `json:"ended"` // when the clients were told to stop: a client that is silent before it was stalled
-	Hosts []Line        `json:"hosts"`
+	Began evidence.Mono `json:"began"`
+	Ended evidence.Mono `json:"ended"` // when the clients were told to stop
 }
 
 // Fault is one thing that was done to the cluster.
@@ -61,23 +60,6 @@ type Figure struct {
 
 // Missed says that there is a target, and that it was not met.
 func (f Figure) Missed() bool { return f.Want != "" && !f.Met }
-
-// Line is the timeline of one host.
-type Line struct {
-	Host   string        `json:"host"`
-	Every  time.Duration `json:"every_ns"` // a bucket's length
-	IDs    []uint32      `json:"ids"`      // received in each bucket from Began on
-	Stalls []Span        `json:"stalls"`   // when a client of the host waited for longer than is usual, in order, apart from each other
-}
-
-// Span is an interval.
-type Span struct {
-	From evidence.Mono `json:"from"`
-	To   evidence.Mono `json:"to"`
-}
-
-// Length is how long the span is.
-func (s Span) Length() time.Duration { return time.Duration(s.To - s.From) }
 
 // Verdict is what a drill's result comes to.
 type Verdict uint8
