@@ -5,10 +5,6 @@
 //
 //	go build -o /tmp/flakeward . && go build -o /tmp/abuse ./e2e/abuse && sudo /tmp/abuse -binary /tmp/flakeward
 //
-// With -floor it does the same to a server that does hardly anything, for comparison:
-//
-//	cc -O2 -o /tmp/floor e2e/bench/floor/floor.c && sudo /tmp/abuse -binary /tmp/flakeward -floor /tmp/floor
-//
 // Only root can be another user. The rows of other users are of this one's otherwise.
 package main
 
@@ -31,7 +27,6 @@ import (
 type finding struct {
 	peak                 int64   // VmHWM, bytes
 	another, same, apart seen    // a client of another user, of the abuser's, and of another daemon
-	floor                seen    // one of another user, of the least server
 	rate                 float64 // IDs a second that the daemon issued
 	logLines             int
 	limits               string // what INFO has counted
@@ -44,7 +39,6 @@ const highest = 10
 // options are what the program can be told.
 type options struct {
 	binary string
-	floor  string
 	memory int64
 	lasts  time.Duration
 	only   string
@@ -54,7 +48,6 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.binary, "binary", "", "the daemon's program")
-	flag.StringVar(&o.floor, "floor", "", "the program of e2e/bench/floor, to be abused as well; empty: it is not")
 	flag.Int64Var(&o.memory, "memory", 256, "MiB that it may use")
 	flag.DurationVar(&o.lasts, "for", 5*time.Second, "how long each abuse lasts")
 	flag.StringVar(&o.only, "only", "", "a regular expression for the names of abuses; empty: all")
@@ -87,7 +80,7 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	titles := []string{"abuse", "VmHWM MiB"}
-	for _, who := range []string{"another user", "the same", "another daemon", "floor"} {
+	for _, who := range []string{"another user", "the same", "another daemon"} {
 		titles = append(titles, who+": p50", "p99", "max", "IDs")
 	}
 	titles = append(titles, "IDs/s", "log lines", "limits", "wrong")
@@ -99,9 +92,6 @@ func (o options) run(ctx context.Context) error {
 		}
 		fmt.Fprintln(os.Stderr, a.name) // to a terminal
 		f, err := o.measure(ctx, a)
-		if err == nil && o.floor != "" && len(a.flags) == 0 && a.descriptors == 0 && !a.web {
-			err = o.measureFloor(ctx, a, &f)
-		}
 		if err != nil {
 			errs = errors.Join(errs, fmt.Errorf("%s: %w", a.name, err))
 			break
@@ -119,7 +109,7 @@ func (o options) run(ctx context.Context) error {
 			errs = errors.Join(errs, fmt.Errorf("%s:%s", a.name, f.wrong))
 		}
 		rows = append(rows, slices.Concat([]string{a.name, strconv.FormatInt(f.peak>>20, 10)},
-			f.another.cells(), f.same.cells(), f.apart.cells(), f.floor.cells(),
+			f.another.cells(), f.same.cells(), f.apart.cells(),
 			[]string{fmt.Sprintf("%.0f", f.rate), strconv.Itoa(f.logLines), f.limits, fmt.Sprintf("%.60s", f.wrong)}))
 	}
 	return errors.Join(errs, table.Write(os.Stdout, titles, rows))

@@ -153,28 +153,6 @@ func (o options) measure(ctx context.Context, a abuse) (f finding, err error) {
 	return f, err
 }
 
-// measureFloor does the same to the least server.
-func (o options) measureFloor(ctx context.Context, a abuse, f *finding) (err error) {
-	apart, err := o.start(ctx, abuse{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, apart.stop(ctx)) }()
-	d, err := begin(ctx, keptLog, func(_, socket string) []string { return []string{o.floor, socket} })
-	if err != nil {
-		return err
-	}
-	if err := os.Chmod(d.socket, 0o666); err != nil { // as above
-		return err
-	}
-	end, err := o.abuse(ctx, a, d, apart, &f.floor, new(seen), new(seen))
-	if err == nil {
-		end()
-	}
-	_ = d.stop(ctx) // by the signal
-	return err
-}
-
 // abuse has another process abuse a server, and returns once the clients have measured. What it
 // returns ends the abuse.
 func (o options) abuse(ctx context.Context, a abuse, d, apart *daemon, another, same, of *seen) (end func(), err error) {
