@@ -9,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
@@ -223,14 +222,14 @@ func TestAClaimThatTakesLongIsSeen(t *testing.T) {
 // had: nothing can be issued, which is not ready.
 func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	etcd := etcdtest.Start(t, etcdtest.Options{})
-	c, clock := config(dir(t)), &stepping{}
+	c, clock := config(dir(t)), &clocktest.Stepped{}
 	c.Cluster.Coord, c.Clock, c.IDs.Layout = etcd.URL("x"), clock, "time=31@1s,worker=10,sequence=4;epoch=2026-01-01"
 	c.Grant.Publish, c.Waiting.MaxBlock = 100*time.Millisecond, 2*time.Second
 	r := start(t, c)
 	etcd.StopAll()
 	r.next()
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
-	clock.by.Add(-int64(time.Hour))
+	clock.By.Add(-int64(time.Hour))
 	r.refused("clock-behind", "NEXT", 16)
 	r.refused("clock-behind", "NEXT")
 	r.tells("clock-behind", condition.ClockBehind.Do(), true)
@@ -238,7 +237,7 @@ func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	if got := r.info()["state"]; got != "stopped" {
 		t.Errorf("INFO says %s", got)
 	}
-	clock.by.Store(0)
+	clock.By.Store(0)
 	etcd.StartAll()
 	r.shows("issuing")
 	r.until("ready", func(info map[string]string) bool { return info["state"] == "ready" })
@@ -258,31 +257,19 @@ func TestARecordBeyondTheLayoutIsSeen(t *testing.T) {
 	r.says("the worker ID cannot be used")
 }
 
-// stepping is the real clock, and what a test has stepped the wall clock by.
-type stepping struct {
-	clockguard.System
-	by atomic.Int64
-}
-
-func (s *stepping) Now() clockguard.Reading {
-	r := s.System.Now()
-	r.Wall += s.by.Load()
-	return r
-}
-
 func TestStepsOfTheClockAreSeen(t *testing.T) {
 	t.Parallel()
-	clock := &stepping{}
+	clock := &clocktest.Stepped{}
 	c := config(dir(t))
 	c.Clock = clock
 	c.Time.ForwardHold = time.Second
 	r := start(t, c)
 	r.next()
-	clock.by.Add(-int64(10 * time.Second))
+	clock.By.Add(-int64(10 * time.Second))
 	r.shows("clock-behind")
-	clock.by.Add(int64(10 * time.Second))
+	clock.By.Add(int64(10 * time.Second))
 	r.shows("clock-back")
-	clock.by.Add(int64(time.Minute))
+	clock.By.Add(int64(time.Minute))
 	r.shows("clock-held")
 	r.shows("clock-followed")
 }
@@ -290,8 +277,8 @@ func TestStepsOfTheClockAreSeen(t *testing.T) {
 // The layout's last tick passes while the daemon issues: nothing is wrong with the coordinator.
 func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 	t.Parallel()
-	c, clock := config(dir(t)), &stepping{}
-	clock.by.Store(int64(time.Until(layoutOf(t, c).End()) - 3*time.Second))
+	c, clock := config(dir(t)), &clocktest.Stepped{}
+	clock.By.Store(int64(time.Until(layoutOf(t, c).End()) - 3*time.Second))
 	c.Clock, c.Waiting.MaxBlock = clock, 50*time.Millisecond
 	r := start(t, c)
 	r.next()

@@ -18,13 +18,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
@@ -42,24 +41,10 @@ const (
 	mostTime   = time.Minute
 )
 
-// stepped is the real clock, and what a test has stepped the wall clock by.
-type stepped struct {
-	clockguard.System
-	by atomic.Int64
-}
-
-func (s *stepped) Now() clockguard.Reading {
-	r := s.System.Now()
-	r.Wall += s.by.Load()
-	return r
-}
-
-func (s *stepped) step(d time.Duration) { s.by.Add(int64(d)) }
-
 // site is a cluster of two daemons, of which the first has a page.
 type site struct {
 	etcd   *etcdtest.Cluster
-	clock  *stepped
+	clock  *clocktest.Stepped
 	url    string
 	socket string
 }
@@ -71,7 +56,7 @@ var listens = regexp.MustCompile(`listening on an address: address=(\S+)`)
 
 func start(t *testing.T) *site {
 	t.Helper()
-	s := &site{etcd: etcdtest.Start(t, etcdtest.Options{}), clock: &stepped{}}
+	s := &site{etcd: etcdtest.Start(t, etcdtest.Options{}), clock: &clocktest.Stepped{}}
 	var first *daemontest.Daemon
 	for _, host := range []string{"alpha", "beta"} {
 		c := daemontest.Config(sockettest.Dir(t))
@@ -199,15 +184,15 @@ func TestThePage(t *testing.T) {
 		b.size(1280, 900)
 		b.scheme("light")
 	})
-	s.clock.step(-time.Minute)
+	s.clock.By.Add(int64(-time.Minute))
 	t.Logf("FIGURE a step back and a re-lease are seen after %v", b.until("a re-lease is seen", text("log", "re-lease")+" && "+text("log", "stepped back")))
 	b.shot("page.png")
-	s.clock.step(time.Hour)
+	s.clock.By.Add(int64(time.Hour))
 	t.Logf("FIGURE a step ahead is seen after %v", b.until("a step ahead is seen", text("headline", "the clock is held")+" && "+text("conditions", "clock-held")+" && "+text("conditions", "What to do")))
 	b.scheme("dark")
 	b.legible(t)
 	b.shot("page-held.png")
-	s.clock.step(-time.Hour)
+	s.clock.By.Add(int64(-time.Hour))
 	b.until("the clock is back", text("facts", "followed"))
 	s.etcd.StopAll()
 	t.Logf("FIGURE a kill of the coordinator is seen after %v", b.until("the coordinator is gone", text("facts", "does not answer")))

@@ -7,13 +7,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	bwmarrin "github.com/bwmarrin/snowflake"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
@@ -25,18 +24,6 @@ import (
 )
 
 const theirLayout = "time=41@1ms,worker=10,sequence=12;epoch=2010-11-04T01:42:54.657Z"
-
-// stepped is the real clock, and what a test has stepped the wall clock by.
-type stepped struct {
-	clockguard.System
-	by atomic.Int64
-}
-
-func (s *stepped) Now() clockguard.Reading {
-	r := s.System.Now()
-	r.Wall += s.by.Load()
-	return r
-}
 
 // host is one on which the real daemon runs.
 type host struct {
@@ -128,7 +115,7 @@ func TestTheWholeWay(t *testing.T) {
 	}
 	// What is added begins later, as whoever had it may still issue. A third daemon waits for that.
 	third := daemontest.Config(sockettest.Dir(t))
-	clock := &stepped{}
+	clock := &clocktest.Stepped{}
 	third.Cluster.Coord, third.IDs.Layout, third.Host, third.Clock, third.Time.Trust = url, theirLayout, "third", clock, true
 	waiting := daemontest.Launch(t, third, daemon.Run)
 	for again := time.NewTicker(10 * time.Millisecond); !strings.Contains(waiting.Log.String(), string(condition.FloorAhead)); <-again.C {
@@ -136,7 +123,7 @@ func TestTheWholeWay(t *testing.T) {
 			t.Fatalf("it does not say that it waits:\n%s", waiting.Log)
 		}
 	}
-	clock.by.Store(int64(20 * time.Minute))
+	clock.By.Store(int64(20 * time.Minute))
 	waiting.UntilReady()
 	c := dial(t, third.Socket.Path)
 	after := c.next(1000)
