@@ -31,21 +31,17 @@ type claimer struct {
 
 // acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
 // the lane. With fresh it is another worker ID than the one held, whose mark
-// the clock has fallen behind. The lane in use serves on until the new one does, unless the record
-// was opened by another since: then it ends before anything is sent that could make it look like
-// this daemon's again (invariant 6).
+// the clock has fallen behind. The lane in use serves on until the new one does.
 func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	s := c.held.snapshot()
 	if s.revoked {
 		return errRevoked
 	}
 	request := coord.Request{
-		Worker:  s.current.worker,
-		Fresh:   fresh,
-		Look:    c.contact.backoff.waits(),
-		Opening: s.current.opening,
-		Mark:    s.current.floor,
-		Latest:  c.pace.latest(),
+		Worker: s.current.worker,
+		Fresh:  fresh,
+		Look:   c.contact.backoff.waits(),
+		Latest: c.pace.latest(),
 	}
 	if err := copied(c.machine); err != nil {
 		return err
@@ -67,46 +63,37 @@ var errUnusable = errors.New("the worker ID cannot be used; take its record back
 
 // adopt makes an acknowledged opening the current one.
 func (c *claimer) adopt(claim coord.Claim) error {
-	if c.held.snapshot().current.cut {
-		// A lane that was cut extends no more, whoever the record's holder is: where a restore undid a
-		// later opening, it would be extended over ticks that others had. What was opened now begins
-		// above the record.
-		c.held.revokeWorker(claim.Worker())
-	}
 	s := c.held.snapshot()
-	continues := claim.Continues() && s.current.opening != ""
+	for _, h := range []holding{s.draining, s.current} {
+		if h.worker == claim.Worker() {
+			h.end(c.issued) // a lane of an earlier opening of this worker ID: the new one begins above it
+		}
+	}
 	next := &holding{worker: claim.Worker(), opening: claim.Opening(), node: claim.Name(), claim: claim}
-	if continues {
-		next.lane, next.floor, next.granted = s.current.lane, s.current.floor, s.current.granted
-	} else {
-		// It begins now, and not in the past that nobody was granted: so what is published tells the
-		// others the time from the first grant on.
-		next.floor = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
-		lane, err := c.newLane(next.worker, next.floor)
-		if err != nil {
-			return err
-		}
-		next.lane = lane
-		if s.current.lane != nil {
-			next.since = c.pace.now().Wall
-		}
+	// It begins now, and not in the past that nobody was granted: so what is published tells the
+	// others the time from the first grant on.
+	next.floor = max(claim.Floor(), c.issued.To(next.worker), min(c.pace.tick(), c.pace.layout.MaxTick())-1)
+	lane, err := c.newLane(next.worker, next.floor)
+	if err != nil {
+		return err
+	}
+	next.lane = lane
+	if s.current.lane != nil {
+		next.since = c.pace.now().Wall
 	}
 	// A worker ID that still issues is given back later. There is room for one: a second one ends here.
-	replaced := s.current.lane != nil && s.current.lane != next.lane
-	if replaced && s.draining.lane != nil {
+	room := s.draining.lane == nil || s.draining.worker == next.worker // then there is nothing to give back
+	if !room {
 		s.current.end(c.issued)
 	}
 	c.held.change(func(now *state) {
-		if replaced && s.draining.lane == nil {
+		if room {
 			now.draining = now.current
 		}
 		now.current = next
 	})
 	if c.held.snapshot().revoked {
 		return errRevoked
-	}
-	if next.granted > next.floor {
-		c.issuer.Use(next.lane) // there is a grant to go on with, whether or not the next one comes
 	}
 	return nil
 }
@@ -123,8 +110,7 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 	return lane, nil
 }
 
-// claim claims a worker ID and opens it. Between the two steps it ends the lane that the opening
-// would not continue (invariant 6).
+// claim claims a worker ID and opens it.
 func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	request.Before = func() error { return copied(c.machine) }
 	for {
@@ -135,9 +121,6 @@ func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim
 		}
 		if err := copied(c.machine); err != nil {
 			return nil, err // the claim is the original's, which opens it: to give it up would delete its node
-		}
-		if !pending.Continues() {
-			c.held.revokeWorker(pending.Worker())
 		}
 		claim, err := pending.Open(ctx)
 		if !errors.Is(err, coord.ErrRaced) {

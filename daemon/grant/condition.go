@@ -149,8 +149,6 @@ func (p *pace) judge(c *condition.Condition, h holding) {
 	end := max(h.granted, h.ceiling())
 	c.Stopped = end == 0 || p.tick() > end
 	switch {
-	case end == 0 && h.ended > 0:
-		c.Since = p.layout.StartOf(h.ended)
 	case end == 0:
 	case !c.Stopped:
 		c.Ends = p.layout.StartOf(end + 1)

@@ -3,6 +3,7 @@ package grant_test
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
@@ -15,6 +16,7 @@ type faulty struct {
 	coord.Coordinator
 	wants                              int // the worker ID that a claim for any asks for
 	loseClaim, loseExtend, loseRelease bool
+	forgets                            bool                    // what was granted: a claim begins at 0
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
 	claimed                            func()                  // called between the two steps of a claim
@@ -30,6 +32,9 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, err
 	}
 	if r.Worker == coord.AnyWorker && !r.Fresh {
 		r.Worker = f.wants
+	}
+	if f.forgets {
+		r.Latest = math.MaxInt64
 	}
 	p, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
@@ -70,6 +75,13 @@ func (f *faulty) refuse(call string) error {
 type faultyClaim struct {
 	coord.Claim
 	f *faulty
+}
+
+func (c *faultyClaim) Floor() generator.Tick {
+	if c.f.forgets {
+		return 0
+	}
+	return c.Claim.Floor()
 }
 
 func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {

@@ -8,18 +8,15 @@ import (
 // holding is a worker ID that is, or was, held.
 type holding struct {
 	worker  int
-	opening string          // the record's holder that the lane came from; empty: nothing to go on from
+	opening string          // that the lane is of; empty: there is none
 	node    string          // the claim node's name
 	claim   coord.Claim     // nil: lost, or not claimed by this process yet
 	lane    *generator.Lane // nil: none yet
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
-	floor   generator.Tick  // nothing at or below it was issued since the record was opened with nothing to go on from
+	floor   generator.Tick  // of the lane
 	told    generator.Tick  // the last tick in which nothing was issued that was not sent with an Extend
 	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
 	since int64
-	// ended is the first tick in which no ID could be had, if what was issued from ended because
-	// another opened its worker ID; 0: it did not.
-	ended generator.Tick
 	// cut is set once a raise has cut the lane, and with it the grant.
 	cut bool
 }
@@ -38,14 +35,6 @@ func (h holding) issued() generator.Tick {
 // extends reports whether the holding's grant goes on without another worker ID.
 func (h holding) extends() bool {
 	return h.claim != nil && h.lane != nil && !h.lane.Closed() && !h.cut
-}
-
-// firstWithout returns the first tick in which no ID can be had if the holding ends now.
-func (h holding) firstWithout(now generator.Tick) generator.Tick {
-	if h.lane == nil || h.lane.Closed() {
-		return h.ended
-	}
-	return min(h.lane.Ceiling()+1, max(now, h.lane.Highest()+1))
 }
 
 // end closes the holding's lane, remembers how far it has issued, as a coordinator that was wiped would

@@ -95,23 +95,6 @@ func (hs *holdings) cluster() string {
 	return hs.state.cluster
 }
 
-// revokeWorker ends what was issued from under a worker ID that another has opened since. Nothing
-// brings it back.
-func (hs *holdings) revokeWorker(worker int) {
-	hs.change(func(s *state) {
-		for _, h := range []**holding{&s.current, &s.draining} {
-			if (*h).worker == worker {
-				ended := (*h).firstWithout(hs.pace.tick())
-				(*h).end(hs.issued)
-				*h = &holding{worker: worker, lane: (*h).lane, node: (*h).node, floor: (*h).floor, ended: ended}
-			}
-		}
-		if s.draining.worker == worker {
-			s.draining = none()
-		}
-	})
-}
-
 // cut cuts what was opened before a raise, at once.
 func (hs *holdings) cut(r coord.Raise) {
 	hs.mu.Lock()

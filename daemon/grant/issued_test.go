@@ -3,7 +3,9 @@ package grant_test
 import (
 	"testing"
 
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // What is known to be issued from a worker ID is the most that was ever noted, in whatever order.
@@ -17,4 +19,23 @@ func TestIssuedIsTheMost(t *testing.T) {
 			t.Errorf("worker ID %d is known to be issued from up to %d, want %d", worker, got, want)
 		}
 	}
+}
+
+// A worker ID that is opened again by the daemon that had it: the new lane begins above all that the
+// one before has issued, also where the record does not tell, and that one ends.
+func TestAWorkerIDThatIsOpenedAgainBeginsAboveItsLane(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		p := w.host("A").start()
+		p.passedOn()
+		must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
+		must.Do(t, w.tree.revoke(t.Context(), w.members()[0].Claim))
+		before := p.lane
+		p.take()
+		p.coord.forgets = true
+		p.acquire()
+		if p.worker() != before.Worker() || p.lane == before || !before.Closed() {
+			t.Errorf("worker ID %d after %d, and the lane of before is closed: %v", p.worker(), before.Worker(), before.Closed())
+		}
+		p.issueAll()
+	})
 }

@@ -119,7 +119,7 @@ func (c *claimer) leave(ctx context.Context) error {
 // at the clock of its opening, which may have been wrong by years: where nothing was issued from
 // it, the record goes back to where the opening found it (invariant 1).
 func (c *claimer) lowered(h holding, last generator.Tick) generator.Tick {
-	if last > h.floor || h.claim.Continues() {
+	if last > h.floor {
 		return last
 	}
 	return max(h.claim.Floor(), c.issued.To(h.worker))

@@ -22,7 +22,6 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				hostJ, hostK := w.host("J"), w.host("K")
 				j := hostJ.start()
 				j.issueAll()
-				first := j.Holding()
 
 				k := hostK.stealFrom(j)
 				k.issues()
@@ -35,12 +34,6 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 				lose(j)
 				if err := j.Acquire(t.Context(), false); err == nil {
 					t.Fatal("J's second opening was to come to nothing")
-				}
-				if !j.lane.Closed() {
-					t.Error("J's lane goes on after an opening that does not continue it was sent")
-				}
-				if now := j.Holding().Opening; now == first.Opening {
-					t.Error("J would go on from its first opening")
 				}
 				j.issueAll()
 				j.crash()
