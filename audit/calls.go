@@ -120,7 +120,7 @@ func (c *calls) read(start int, l log[evidence.Event]) error {
 func opOf(e evidence.Event) (linear.Op, bool) {
 	switch e.Kind {
 	case evidence.Claiming:
-		return linear.Op{Kind: linear.Open, From: e.Opening, Continues: e.Continues}, true
+		return linear.Op{Kind: linear.Open}, true
 	case evidence.Extending:
 		return linear.Op{Kind: linear.Extend, Opening: e.Opening, Progress: coord.Progress{Ceiling: e.Ceiling, Issued: e.Issued}}, true
 	case evidence.Releasing:

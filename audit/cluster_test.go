@@ -160,8 +160,7 @@ func (h *computer) lane(floor generator.Tick) {
 	h.cur.floor, h.cur.high, h.cur.slots = floor, floor, map[generator.Tick]int64{}
 }
 
-// claim opens a record: the one that is continued if nobody has it, another that suits the clock
-// otherwise.
+// claim opens a record: the one that it had if nobody has it, another that suits the clock otherwise.
 func (h *computer) claim() {
 	worker := h.cur.worker
 	if h.cur.opening == "" || h.w.claims[worker] != nil {
@@ -179,29 +178,20 @@ func (h *computer) open(worker int) {
 		r = &entryOf{}
 		h.w.records[worker] = r
 	}
-	continues := h.cur.opening != "" && r.holder == h.cur.opening && h.cur.worker == worker && h.cur.raises == len(h.w.raises)
-	call := h.call(evidence.Event{Kind: evidence.Claiming, Worker: worker, Opening: h.cur.opening, Continues: continues})
+	call := h.call(evidence.Event{Kind: evidence.Claiming, Worker: worker})
 	h.w.drawn++
 	opening := fmt.Sprintf("opening%d", h.w.drawn)
 	floor := r.ceiling
 	if n := len(h.w.raises); n > 0 {
 		floor = max(floor, h.w.raises[n-1].Floor)
 	}
-	r.holder, r.ceiling = opening, floor
-	if !continues {
-		r.issued = 0
-	}
+	r.holder, r.ceiling, r.issued = opening, floor, 0
 	h.w.store(worker)
 	h.w.claims[worker] = h
 	h.w.advance(time.Millisecond)
-	h.log(evidence.Event{Kind: evidence.Claimed, Call: call, Worker: worker, Opening: opening, Continues: continues, Floor: floor})
-	if continues {
-		h.cur.opening = opening
-		h.cur.granted = min(h.cur.granted, floor)
-	} else {
-		h.cur = grantOf{worker: worker, opening: opening, raises: len(h.w.raises)}
-		h.lane(floor)
-	}
+	h.log(evidence.Event{Kind: evidence.Claimed, Call: call, Worker: worker, Opening: opening, Floor: floor})
+	h.cur = grantOf{worker: worker, opening: opening, raises: len(h.w.raises)}
+	h.lane(floor)
 	if len(h.starts) > 1 && h.w.pick(20) == 0 {
 		h.crash()
 	}

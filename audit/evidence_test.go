@@ -92,7 +92,7 @@ func TestWhatIsMissingIsNoPass(t *testing.T) {
 	c, sites := s.evidence()
 	c.History = nil
 	v, err := judge(c, sites, partMemory)
-	if err != nil || v.Findings[Granted].Kinds[UnknownClaim] != 6 || v.Findings[Granted].Kinds[AboveCeiling] != v.Issued {
+	if err != nil || v.Findings[Granted].Kinds[UnknownClaim] != 5 || v.Findings[Granted].Kinds[AboveCeiling] != v.Issued {
 		t.Errorf("without a history: %+v, %v", v.Findings[Granted], err)
 	}
 	c, sites = s.evidence()

@@ -86,11 +86,16 @@ func (w *fakeCluster) live() {
 	}
 }
 
-// claimAgain claims after a claim was lost. If another has opened the record since, the lane ends
-// first.
+// claimAgain claims after a claim was lost: under its opening, if nobody has claimed the worker ID since.
 func (h *computer) claimAgain() {
-	if h.cur.slots != nil && h.w.claims[h.cur.worker] == h && h.w.records[h.cur.worker].holder == h.cur.opening {
-		return
+	if g := h.cur; g.slots != nil && h.w.records[g.worker].holder == g.opening && g.raises == len(h.w.raises) {
+		if h.w.claims[g.worker] == nil {
+			h.w.claims[g.worker] = h
+			h.extend()
+		}
+		if h.w.claims[g.worker] == h {
+			return
+		}
 	}
 	if h.cur.opening != "" && h.w.records[h.cur.worker].holder != h.cur.opening {
 		h.cur = grantOf{}

@@ -10,10 +10,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// slow is how long after a worker ID was claimed anew an ID may still be recorded that was taken
-// from the lane before, which was closed before the claim was sent. Where it was released, closing
-// is what counts, and there is no such limit. Where the holder itself has opened the record anew,
-// it counts from the first grant: until then the lane before goes on.
+// slow is how long an ID may still be recorded that was taken from a lane whose worker ID was claimed
+// anew: that goes on until the first grant of the new one is asked for, and is closed before. Where
+// it was released, closing is what counts, and there is no such limit.
 const slow = evidence.Mono(time.Second)
 
 // holder is a lane in one start of a daemon, with the range of ticks that it issued.
@@ -28,9 +27,8 @@ type holder struct {
 type held struct {
 	opening string
 	known   *opening       // nil: the coordinator does not know it
-	floor   generator.Tick // of the grants that it has, those that it continues included; none: not known
+	floor   generator.Tick // of its grants
 	last    generator.Tick // when it was given back; none: it was not
-	next    *held          // the one that continued it
 	start   *start         // that issued that
 	high    key            // of the highest tick
 	issued  bool
@@ -41,7 +39,7 @@ type lane struct {
 	worker int
 	holder *holder
 	before *former // the lane that was closed for this one, in the same start
-	grant          // of the last claim, or of the ones that it continues
+	grant          // of the last claim
 }
 
 // grant is what may be issued from.
@@ -55,8 +53,7 @@ type grant struct {
 type former struct {
 	holder *holder
 	grant
-	at    evidence.Mono // of the claim
-	until evidence.Mono
+	at evidence.Mono // when the first grant of the other was asked for; always: not yet
 }
 
 // grants judges the daemons' logs by Granted and Disjoint.
@@ -126,7 +123,9 @@ func (g *grants) judge(l *start) error {
 			if l := g.lane(e.Worker); l.under != nil && l.under.opening == e.Opening {
 				l.ceiling, l.closed = min(l.ceiling, e.Last), true
 			}
-		case evidence.Released, evidence.Claiming, evidence.Extending, evidence.Failed: // what was stored is in the history
+		case evidence.Extending:
+			g.extending(e)
+		case evidence.Released, evidence.Claiming, evidence.Failed: // what was stored is in the history
 		default:
 			return fmt.Errorf("%s: there is no event of kind %d", l.log.name, e.Kind)
 		}
@@ -178,7 +177,7 @@ func (g *grants) run(e evidence.Event) error {
 
 func (g *grants) issued(at evidence.Mono, l *lane, r row) {
 	tick := g.tickOf(r.from)
-	if b := l.before; b != nil && tick <= l.under.floor && tick <= b.ceiling && at < b.until {
+	if b := l.before; b != nil && tick <= l.under.floor && tick <= b.ceiling && (b.at == always || at < b.at+slow) {
 		b.holder.note(g, r.from)
 		g.recordedLate(b, l, r.from)
 		return
@@ -232,7 +231,7 @@ func (h *holder) note(g *grants, k key) {
 	h.issued = true
 }
 
-// claimed begins a lane, or goes on with the one that there was.
+// claimed begins a lane.
 func (g *grants) claimed(e evidence.Event) {
 	l := g.lane(e.Worker)
 	known := g.past.openings[e.Opening]
@@ -255,28 +254,17 @@ func (g *grants) claimed(e evidence.Event) {
 	now := &held{opening: e.Opening, known: known, floor: floor, last: none, start: g.start}
 	g.held = append(g.held, now)
 	g.under[e.Opening] = now
-	if e.Continues {
-		mine := ""
-		now.floor = none
-		if l.under != nil {
-			mine, now.floor = l.under.opening, l.under.floor
-			l.under.next = now
-		}
-		before := g.past.openings[mine]
-		if known != nil && (mine == "" || known.before != mine || before != nil && g.past.over(before, known)) {
-			g.verdict.against(Granted, Continued, 1, func() string {
-				return fmt.Sprintf("%s was told at %s that opening %s of worker ID %d continues its own, %q; it replaced %q, or the cluster's floor was raised in between",
-					g.startName(g.start), g.when(e.At), e.Opening, e.Worker, mine, known.before)
-			})
-		}
-		l.under, l.closed = now, false
-		l.ceiling = min(l.ceiling, floor) // what was lowered meanwhile is not there any more
-		return
-	}
 	if l.holder != nil {
-		l.before = &former{holder: l.holder, grant: l.grant, at: e.At, until: e.At + slow}
+		l.before = &former{holder: l.holder, grant: l.grant, at: always}
 	}
 	l.grant, l.holder = grant{under: now, ceiling: none}, nil
+}
+
+// extending ends the lane before, if that has not ended yet.
+func (g *grants) extending(e evidence.Event) {
+	if l := g.lane(e.Worker); l.before != nil && l.before.at == always && l.under.opening == e.Opening {
+		l.before.at = e.At
+	}
 }
 
 // extended raises what is acknowledged, if the history says that it was stored.
@@ -311,18 +299,12 @@ func ceilingName(t generator.Tick) string {
 // judgeRecords looks whether each opening left the record at or above all that was issued under it.
 func (g *grants) judgeRecords() {
 	for _, h := range g.held {
-		if !h.issued {
+		if !h.issued || h.known == nil || h.known.left >= g.tickOf(h.high) {
 			continue
 		}
-		for n := h; n != nil; n = n.next {
-			if n.known == nil || n.known.left >= g.tickOf(h.high) {
-				continue
-			}
-			g.verdict.against(Granted, LeftBelow, 1, func() string {
-				return fmt.Sprintf("%s was issued by %s under opening %s, and opening %s left the record at ceiling %d", g.describe(h.high), g.startName(h.start), h.opening, n.opening, n.known.left)
-			})
-			break
-		}
+		g.verdict.against(Granted, LeftBelow, 1, func() string {
+			return fmt.Sprintf("%s was issued by %s under opening %s, which left the record at ceiling %d", g.describe(h.high), g.startName(h.start), h.opening, h.known.left)
+		})
 	}
 }
 

@@ -18,7 +18,6 @@ type opening struct {
 	tree     int            // that it was stored in first
 	order    int64          // and there
 	found    generator.Tick // how far all was granted before it, where it opened the record, and at least the cluster's floor then
-	before   string         // the holder before it, empty if there was none
 	highest  generator.Tick // the highest ceiling that was stored under it
 	left     generator.Tick // the ceiling that the next opening found, or that is there now; the highest of all trees
 	earlier  generator.Tick // what it left in trees before this one
@@ -113,12 +112,6 @@ func (p *past) floorAt(tree int, order int64) generator.Tick {
 	return floor
 }
 
-// over reports whether the floor was raised between an opening and one before it, as far as their
-// tree tells.
-func (p *past) over(before, o *opening) bool {
-	return slices.ContainsFunc(p.raises, func(r Raise) bool { return r.has(o.tree) && !o.precedes(r) && before.precedes(r) })
-}
-
 // enter notes a version of a tree and the one before it.
 func (p *past) enter(tree int, last, v history.Version) {
 	if !last.Gone && (v.Gone || v.Holder != last.Holder) {
@@ -131,7 +124,7 @@ func (p *past) enter(tree int, last, v history.Version) {
 	if o == nil {
 		o = &opening{worker: v.Worker, tree: tree, order: v.Order, found: p.floorAt(tree, v.Order), highest: none, earlier: none}
 		if !last.Gone {
-			o.found, o.before = max(o.found, last.Ceiling), last.Holder
+			o.found = max(o.found, last.Ceiling)
 		}
 		p.openings[v.Holder] = o
 	} else if !o.replaced && o.worker == v.Worker {

@@ -9,7 +9,7 @@ import (
 
 // excuses are the IDs at or below the floor of a lane that were taken for those of the lane before,
 // recorded late. Whether they can have been is told by the replies: that lane was closed before the
-// claim was sent, so nobody who asked after it got anything from it.
+// first grant of the other was asked for, so nobody who asked after that got anything from it.
 //
 // This cannot see IDs below the floor, in the first second of a lane, that no client received.
 type excuses map[excused]claim
@@ -22,7 +22,7 @@ type excused struct {
 
 // claim is the last one after which IDs of that tick were recorded.
 type claim struct {
-	at    evidence.Mono
+	at    evidence.Mono // as former has it
 	start *start
 	floor generator.Tick
 }

@@ -27,8 +27,8 @@ func TestPlantedLowerings(t *testing.T) {
 	const most = 1000 // ticks of a grant
 	// second is a lease of worker ID 9 whose floor is above 0.
 	second := func(s *stage) (l *lease, floor generator.Tick) {
-		first := s.lend(1, 9, most, nil)
-		return s.lend(0, 9, most, nil), first.ceiling
+		first := s.lend(1, 9, most)
+		return s.lend(0, 9, most), first.ceiling
 	}
 	testPlanted(t, []planted{
 		{"given back down to the last tick", func(s *stage) {
@@ -48,16 +48,6 @@ func TestPlantedLowerings(t *testing.T) {
 			l, floor := second(s)
 			l.giveBack(0, floor-1)
 		}, kinds{Lowered: 1}},
-		{"given back by who continues, down to less than the floor of what it continues", func(s *stage) {
-			l, floor := second(s)
-			again := s.lend(0, 9, most, l)
-			again.giveBack(0, floor-1)
-		}, kinds{Lowered: 1}},
-		{"given back by who continues, down to the floor of what it continues", func(s *stage) {
-			l, floor := second(s)
-			again := s.lend(0, 9, most, l)
-			again.giveBack(0, floor)
-		}, kinds{}},
 		{"given back twice, and down to the lower last tick", func(s *stage) {
 			l, _ := second(s)
 			l.describe(evidence.Event{Kind: evidence.Releasing, Last: l.ceiling - 200})
@@ -75,7 +65,7 @@ func TestPlantedLowerings(t *testing.T) {
 		}, kinds{Lowered: 1}},
 		{"given back by another opening", func(s *stage) {
 			l, _ := second(s)
-			next := s.lend(0, 9, most, nil)
+			next := s.lend(0, 9, most)
 			l.describe(evidence.Event{Kind: evidence.Releasing, Last: next.ceiling - 1})
 			next.store(next.ceiling - 1)
 		}, kinds{Lowered: 1}},
@@ -84,13 +74,8 @@ func TestPlantedLowerings(t *testing.T) {
 			s.records[9].holder = s.draw()
 			l.store(l.ceiling - 1)
 		}, kinds{Lowered: 1}},
-		{"lowered by an opening that continues, and is given back later", func(s *stage) {
-			l, floor := second(s)
-			s.records[9].ceiling = floor + 10
-			s.lend(0, 9, most, l).describe(evidence.Event{Kind: evidence.Releasing, Last: floor})
-		}, kinds{Lowered: 1, LowFloor: 1}},
 		{"lowered by an opening that is given back later", func(s *stage) {
-			first := s.lend(0, 9, most, nil)
+			first := s.lend(0, 9, most)
 			next := &lease{s: s, host: 1, worker: 9, opening: s.draw()}
 			s.records[9].holder = next.opening
 			next.store(first.ceiling - 1)
@@ -128,7 +113,7 @@ func TestPlantedRaises(t *testing.T) {
 	}
 	// below has the floor raised within a lease's grant.
 	below := func(s *stage) (*lease, generator.Tick) {
-		l := s.lend(0, 9, most, nil)
+		l := s.lend(0, 9, most)
 		s.raise(l.ceiling - most/2)
 		return l, l.ceiling - most/2
 	}
@@ -136,62 +121,52 @@ func TestPlantedRaises(t *testing.T) {
 		{"opened at the floor after a raise", func(s *stage) {
 			floor := above(s)
 			s.records[9] = &entryOf{ceiling: floor}
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.issue(floor+1, 0)
 		}, kinds{}},
 		{"opened below the floor after a raise", func(s *stage) {
 			floor := above(s)
 			s.records[9] = &entryOf{ceiling: floor - 1}
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below the floor after a raise, and issued from", func(s *stage) {
 			floor := above(s)
 			s.records[9] = &entryOf{ceiling: floor - 1}
-			s.lend(0, 9, most, nil).issue(floor, 0)
+			s.lend(0, 9, most).issue(floor, 0)
 		}, kinds{LowFloor: 1, BelowFloor: 1}},
 		{"opened below the floor after a raise, at the record's ceiling", func(s *stage) {
-			s.lend(1, 9, most, nil)
+			s.lend(1, 9, most)
 			above(s)
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below the highest of two floors", func(s *stage) {
 			floor := above(s)
 			s.raises = append(s.raises, s.raises[0])
 			s.raises[1].Floor -= 10
 			s.records[9] = &entryOf{ceiling: floor - 1}
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below a floor that was raised later", func(s *stage) {
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 			above(s)
 		}, kinds{}},
 		{"opened below a floor that was raised in a tree before", func(s *stage) {
 			above(s)
 			s.past = append(s.past, s.stored)
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 		}, kinds{}},
 		{"opened below a floor that was raised in a tree before, and put back", func(s *stage) {
 			above(s)
 			s.past = append(s.past, s.stored)
 			s.raises[0].Last = 1
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below a floor that was raised after the copy that was put back", func(s *stage) {
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 			above(s)
 			s.past = append(s.past, s.stored)
 			s.stored = slices.Clone(s.stored)
 			s.raises[0].Last = 1
-		}, kinds{}},
-		{"continued over a raise", func(s *stage) {
-			l, _ := below(s)
-			s.lend(0, 9, most, l)
-		}, kinds{Continued: 1}},
-		{"continued after a raise, from what was opened after it", func(s *stage) {
-			floor := above(s)
-			s.records[9] = &entryOf{ceiling: floor}
-			l := s.lend(0, 9, most, nil)
-			s.lend(0, 9, most, l)
 		}, kinds{}},
 
 		{"above a floor that was raised, and not knowing of it", func(s *stage) {
@@ -225,7 +200,7 @@ func TestPlantedRaises(t *testing.T) {
 			l, floor := below(s)
 			l.knows()
 			s.raise(floor + 10)
-			s.lend(0, 10, 5*most, nil).knows()
+			s.lend(0, 10, 5*most).knows()
 			l.issue(floor+1, 0)
 		}, kinds{Uncut: 1, LowFloor: 1}},
 		{"above the floor of a raise, of which only a later one was known", func(s *stage) {
@@ -259,13 +234,13 @@ func TestPlantedRaises(t *testing.T) {
 		}, kinds{Uncut: 1}},
 		{"above a floor, and from what was opened after the raise", func(s *stage) {
 			_, floor := below(s)
-			l := s.lend(0, 10, 5*most, nil)
+			l := s.lend(0, 10, 5*most)
 			l.knows()
 			l.issue(max(floor+1, l.ceiling-1), 0)
 		}, kinds{LowFloor: 1}},
 		{"above a floor, and who knows is another host", func(s *stage) {
 			l, floor := below(s)
-			s.lend(1, 10, 5*most, nil).knows()
+			s.lend(1, 10, 5*most).knows()
 			l.issue(floor+1, 0)
 		}, kinds{LowFloor: 1}},
 		{"above a floor, and who knows is another daemon of that host", func(s *stage) {
@@ -286,7 +261,7 @@ func TestPlantedRaises(t *testing.T) {
 			l.issue(floor+1, 0)
 		}, kinds{AboveCeiling: 1}},
 		{"above a floor, and the call began before the raise", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.extending(1000)
 			s.now++
 			s.raise(l.ceiling - most/2)
@@ -302,7 +277,7 @@ func TestPlantedRaises(t *testing.T) {
 			l.issue(floor+1, 0)
 		}, kinds{}},
 		{"above a floor, and the call was one on what was lost before", func(s *stage) {
-			lost := s.lend(0, 10, most, nil)
+			lost := s.lend(0, 10, most)
 			lost.extending(999)
 			lost.told(999)
 			s.now++
@@ -314,7 +289,7 @@ func TestPlantedRaises(t *testing.T) {
 			l, floor := below(s)
 			l.describe(evidence.Event{Kind: evidence.Claiming, Call: 1000})
 			s.records[10] = &entryOf{ceiling: floor}
-			s.lend(0, 10, most, nil)
+			s.lend(0, 10, most)
 			for i := range s.end(0) {
 				if e := &s.end(0)[i]; e.Kind == evidence.Claimed && e.Worker == 10 {
 					e.Call = 1000
@@ -324,7 +299,7 @@ func TestPlantedRaises(t *testing.T) {
 			l.issue(floor+1, 0)
 		}, kinds{Uncut: 1}},
 		{"above a floor, and a second refusal of a claim shows it", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			for call := range uint64(2) {
 				l.describe(evidence.Event{Kind: evidence.Claiming, Call: 1000 + call})
 				l.told(1000 + call)
@@ -346,7 +321,7 @@ func TestPlantedRaises(t *testing.T) {
 		{"above a floor of a tree that was put back, from what was opened after the raise", func(s *stage) {
 			floor := above(s)
 			s.records[9] = &entryOf{ceiling: floor}
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			s.past = append(s.past, s.stored)
 			s.raises[0].Last = 1
 			l.knows()
@@ -359,7 +334,7 @@ func TestPlantedRaises(t *testing.T) {
 			l.issue(floor+1, 0)
 		}, kinds{}},
 		{"above a floor that was raised when a tree was put back", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			s.past = append(s.past, s.stored)
 			s.raise(l.ceiling - most/2)
 			s.raises[0].Order = 0 // the orders of a tree that was put back begin before that

@@ -19,8 +19,8 @@ type lease struct {
 }
 
 // lend has a host take a worker ID over, with a grant of so many ticks from its floor, or from the
-// newest tick if there was none. It continues another lease, if there is one.
-func (s *stage) lend(host, worker int, ticks generator.Tick, of *lease) *lease {
+// newest tick if there was none.
+func (s *stage) lend(host, worker int, ticks generator.Tick) *lease {
 	_, floor := s.newest(host)
 	now := &lease{s: s, host: host, worker: worker, opening: s.draw()}
 	if r := s.records[worker]; r != nil {
@@ -30,7 +30,7 @@ func (s *stage) lend(host, worker int, ticks generator.Tick, of *lease) *lease {
 	}
 	s.records[worker].holder = now.opening
 	s.store(worker)
-	now.describe(evidence.Event{Kind: evidence.Claimed, Continues: of != nil, Floor: s.records[worker].ceiling})
+	now.describe(evidence.Event{Kind: evidence.Claimed, Floor: s.records[worker].ceiling})
 	now.ceiling = floor + ticks
 	s.records[worker].ceiling = now.ceiling
 	s.store(worker)
@@ -64,65 +64,57 @@ func TestPlantedLeases(t *testing.T) {
 	const most = 1000 // ticks of a grant
 	testPlanted(t, []planted{
 		{"two worker IDs, and both to the end of their grants", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.issue(l.ceiling, 0)
 			s.issue(0, s.of(3, s.hosts[0].cur.granted, 0))
 		}, kinds{}},
 		{"above its own ceiling, and below that of another worker ID", func(s *stage) {
-			l, other := s.lend(0, 9, most, nil), s.lend(0, 10, 2*most, nil)
+			l, other := s.lend(0, 9, most), s.lend(0, 10, 2*most)
 			other.issue(other.ceiling, 0)
 			l.issue(l.ceiling+1, 0)
 		}, kinds{AboveCeiling: 1, LeftBelow: 1}},
 		{"given back, and issued above that beside another worker ID", func(s *stage) {
-			l, other := s.lend(0, 9, most, nil), s.lend(0, 10, most, nil)
+			l, other := s.lend(0, 9, most), s.lend(0, 10, most)
 			l.describe(evidence.Event{Kind: evidence.Releasing, Last: l.ceiling - 1})
 			other.issue(other.ceiling, 0)
 			l.issue(l.ceiling, 0)
 		}, kinds{AboveCeiling: 1}},
 
 		{"claimed again, and in the grant of before, which issued nothing", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
-			s.lend(0, 9, most, nil).issue(l.ceiling, 0)
+			l := s.lend(0, 9, most)
+			s.lend(0, 9, most).issue(l.ceiling, 0)
 		}, kinds{BelowFloor: 1}},
 		{"two claims with one opening", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.issue(l.ceiling-1, 0)
 			l.describe(evidence.Event{Kind: evidence.Claimed})
 			l.describe(evidence.Event{Kind: evidence.Extended, Ceiling: l.ceiling})
 			l.issue(l.ceiling-1, 1)
 		}, kinds{Unacknowledged: 1, AboveCeiling: 1, Overlap: 1}},
 		{"claimed again, and what the claim before is told counts", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
-			next := s.lend(0, 9, 1, nil)
+			l := s.lend(0, 9, most)
+			next := s.lend(0, 9, 1)
 			s.records[9].ceiling += most
 			s.store(9)
 			l.describe(evidence.Event{Kind: evidence.Extended, Ceiling: s.records[9].ceiling})
 			next.issue(next.ceiling+1, 0)
 		}, kinds{Unacknowledged: 1, AboveCeiling: 1}},
-		{"continued what it had", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
-			l.issue(l.ceiling-1, 0)
-			again := s.lend(0, 9, most, l)
-			again.issue(l.ceiling, 0)
-			again.issue(again.ceiling, 0)
-		}, kinds{}},
-
 		{"killed, and given its worker ID again", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.issue(l.ceiling, 0)
 			s.begun(0)
-			s.lend(0, 9, most, nil).issue(l.ceiling+1, 0)
+			s.lend(0, 9, most).issue(l.ceiling+1, 0)
 		}, kinds{}},
 		{"killed, and given its worker ID again, and on from the grant before", func(s *stage) {
-			l := s.lend(0, 9, most, nil)
+			l := s.lend(0, 9, most)
 			l.issue(l.ceiling-1, 0)
 			s.begun(0)
-			s.lend(0, 9, most, nil).issue(l.ceiling, 0)
+			s.lend(0, 9, most).issue(l.ceiling, 0)
 		}, kinds{BelowFloor: 1}},
 
 		{"a connection changes worker IDs and back within a tick", func(s *stage) {
 			connection, tick := s.newest(0)
-			s.lend(0, 9, most, nil)
+			s.lend(0, 9, most)
 			s.give(0, connection, s.of(9, tick+1, 0))
 			s.give(0, connection, s.of(3, tick+1, 0))
 		}, kinds{Descent: 1}},

@@ -162,8 +162,6 @@ func TestPlanted(t *testing.T) {
 		{"an opening of another worker ID", func(s *stage) {
 			s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: s.event(2, 0, evidence.Claimed).Opening})
 		}, kinds{UnknownClaim: 1}},
-		{"another's opening continued", func(s *stage) { s.event(1, 1, evidence.Claimed).Continues = true }, kinds{Continued: 1}},
-		{"continued, and there was nothing", func(s *stage) { s.event(0, 0, evidence.Claimed).Continues = true }, kinds{Continued: 1}},
 		{"a write that was not fenced", func(s *stage) {
 			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 })]
 			v.Order = 1 << 40
@@ -175,24 +173,11 @@ func TestPlanted(t *testing.T) {
 			s.issue(2, s.of(2, granted, 0))
 		}, kinds{AboveCeiling: 1}},
 
-		{"continued, and issued above what was lowered meanwhile", func(s *stage) {
-			first := s.event(2, 0, evidence.Claimed)
-			claim, at := s.second(2, 0, evidence.Claimed)
-			high := s.tickOf(s.keyOf(s.hosts[2].starts[0][at-2].Run.First))
-			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == claim.Opening })
-			s.stored[i].Ceiling = high
-			lowered := s.stored[i]
-			lowered.Order, lowered.Holder = lowered.Order-1, first.Opening
-			s.stored = append(s.stored, lowered)
-			claim.Floor = high
-			above := evidence.Event{At: claim.At, Kind: evidence.Issued, Run: s.of(2, high+1, unused)}
-			s.hosts[2].starts[0] = slices.Insert(s.hosts[2].starts[0], at+1, above)
-		}, kinds{AboveCeiling: 1, Lowered: 1}},
-		{"a record lowered by the opening after", func(s *stage) {
+		{"a record lowered when all is over", func(s *stage) {
 			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].cur.opening })]
 			v.Order, v.Ceiling = 1<<40, 5
 			s.stored = append(s.stored, v)
-		}, kinds{LeftBelow: 2, Lowered: 1}},
+		}, kinds{LeftBelow: 1, Lowered: 1}},
 		{"three holders in one range of ticks", func(s *stage) {
 			tick := s.tickOf(s.keyOf(s.event(1, 1, evidence.Issued).Run.First))
 			s.issue(2, s.of(0, tick+1, unused))
@@ -315,10 +300,6 @@ func TestPlantedCalls(t *testing.T) {
 				}
 			}
 		}), kinds{}},
-		{"another's opening is continued", calls(func(s *stage) {
-			claiming, _ := s.second(2, 0, evidence.Claiming)
-			claiming.Opening = "another"
-		}), kinds{Unexplained: 1}},
 		{"all marks were raised meanwhile, so that nothing is known", calls(func(s *stage) {
 			began, _ := last(s)
 			began.Issued = s.records[2].issued + 1
@@ -372,7 +353,7 @@ func testPlanted(t *testing.T, tests []planted) {
 
 var under = map[string]int{
 	IssuedTwice: Unique, ReceivedTwice: Unique, Unrecorded: Unique, Early: Unique, Stale: Unique, NoID: Unique,
-	AboveCeiling: Granted, Unacknowledged: Granted, UnknownClaim: Granted, Continued: Granted, Unfenced: Granted, LeftBelow: Granted, Lowered: Granted, Uncut: Granted,
+	AboveCeiling: Granted, Unacknowledged: Granted, UnknownClaim: Granted, Unfenced: Granted, LeftBelow: Granted, Lowered: Granted, Uncut: Granted,
 	Overlap: Disjoint, BelowFloor: Disjoint, LowFloor: Disjoint,
 	Descent: Rising,
 	Behind:  Skewed,

@@ -14,7 +14,7 @@ import (
 //
 //   - host-1 has worker ID 0, gives it back, and in its second start has worker ID 3;
 //   - host-2 has worker ID 1, loses its disk, and in its second start has worker ID 0 for 6 s;
-//   - host-3 has worker ID 2, loses its claim, and goes on with it under another.
+//   - host-3 has worker ID 2, loses its claim, and makes it again.
 type stage struct {
 	*fakeCluster
 	t    *testing.T
@@ -130,17 +130,6 @@ func (s *stage) event(host, start int, kind evidence.Kind) *evidence.Event {
 	return &l[slices.IndexFunc(l, func(e evidence.Event) bool { return e.Kind == kind })]
 }
 
-// second is the second of a kind, in one start of a host, and where it is.
-func (s *stage) second(host, start int, kind evidence.Kind) (*evidence.Event, int) {
-	l := s.hosts[host].starts[start]
-	for i, found := 0, false; ; i++ {
-		if l[i].Kind == kind && found {
-			return &l[i], i
-		}
-		found = found || l[i].Kind == kind
-	}
-}
-
 // reply is one that a client got IDs with, of a host's last start.
 func (s *stage) reply(host int) *evidence.Reply {
 	all := s.hosts[host].replies
@@ -159,6 +148,7 @@ func (s *stage) again(after evidence.Mono) {
 	s.records[0].holder = claim.Opening
 	s.store(0)
 	s.record(1, claim)
+	s.record(1, evidence.Event{At: s.now, Kind: evidence.Extending, Worker: 0, Opening: claim.Opening, Ceiling: claim.Floor})
 	s.record(1, evidence.Event{At: s.now + after, Kind: evidence.Issued, Run: s.of(0, tick, 3000)})
 	h.crash()
 }

@@ -34,7 +34,6 @@ const (
 	AboveCeiling   = "above the acknowledged ceiling"                // issued IDs
 	Unacknowledged = "an acknowledgement without a record"           // ceilings that a daemon was told of and the history does not have
 	UnknownClaim   = "a claim without a record"                      // openings that a daemon was told of and the history does not have
-	Continued      = "continued what was not its own"                // openings
 	Unfenced       = "a record written by one who had been replaced" // versions of records
 	LeftBelow      = "a record left below what was issued"           // openings
 	Lowered        = "a ceiling that fell, and was not given back"   // versions of records

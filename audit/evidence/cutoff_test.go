@@ -14,7 +14,7 @@ import (
 func sampleEvents() []Event {
 	return []Event{
 		{At: 1000, Kind: Began, Host: "h", Incarnation: "abc", Layout: "flakeward"},
-		{At: 2000, Kind: Claimed, Worker: 7, Opening: "o", Continues: true, Floor: 99},
+		{At: 2000, Kind: Claimed, Worker: 7, Opening: "o", Floor: 99},
 		{At: 3000, Kind: Extended, Worker: 7, Opening: "o", Ceiling: 1 << 40},
 		{At: 4000, Kind: Issued, Run: Run{First: 1 << 60, Step: 1, N: 1}},
 		{At: 4500, Kind: Issued, Run: Run{First: 1<<60 + 1, Step: 8, N: 300}},
@@ -22,7 +22,7 @@ func sampleEvents() []Event {
 		{At: 5000, Kind: Releasing, Worker: 7, Opening: "o", Last: 12345},
 		{At: 6000, Kind: Released, Worker: 7, Opening: "o", Last: 12345},
 		{At: 7000, Kind: Claimed, Worker: 8, Opening: "p", Floor: 99},
-		{At: 7100, Kind: Claiming, Call: 300, Worker: 8, Opening: "p", Continues: true},
+		{At: 7100, Kind: Claiming, Call: 300, Worker: 8},
 		{At: 7200, Kind: Extending, Call: 301, Worker: 8, Opening: "p", Ceiling: 200, Issued: 100},
 		{At: 7400, Kind: Failed, Call: 301, Worker: 8, Opening: "p", Ending: Denied},
 		{At: 8000, Kind: Issued, Run: Run{First: 1 << 60, Step: 1, N: 3}},

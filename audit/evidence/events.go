@@ -10,7 +10,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-const eventsMagic = "flakeward events 5\n"
+const eventsMagic = "flakeward events 6\n"
 
 // Events is a daemon's log, being written. Its methods may be called from any goroutine.
 type Events struct {
@@ -118,14 +118,7 @@ func (c *eventCoding) append(b []byte, e Event) []byte {
 	b = binary.AppendUvarint(b, e.Call)
 	b = binary.AppendUvarint(b, uint64(e.Worker))
 	b = appendText(b, e.Opening)
-	switch e.Kind {
-	case Claimed, Claiming:
-		continues := byte(0)
-		if e.Continues {
-			continues = 1
-		}
-		b = append(b, continues)
-	case Failed:
+	if e.Kind == Failed {
 		return append(b, byte(e.Ending))
 	}
 	for _, t := range e.ticks() {
@@ -163,12 +156,7 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 		e.Run = p.run(&c.next)
 	default:
 		e.Call, e.Worker, e.Opening = p.uint(), int(p.uint()), p.text()
-		switch e.Kind {
-		case Claimed, Claiming:
-			continues := p.byte()
-			p.bad = p.bad || continues > 1
-			e.Continues = continues == 1
-		case Failed:
+		if e.Kind == Failed {
 			e.Ending = Ending(p.byte())
 		}
 		for _, t := range e.ticks() {

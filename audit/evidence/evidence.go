@@ -26,7 +26,7 @@ const (
 	Began Kind = 1 + iota
 	// Issued is IDs that left a lane, written before anything of them is sent: Run.
 	Issued
-	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Continues, Floor.
+	// Claimed is a claim that the coordinator gave: Call, Worker, Opening, Floor.
 	// It is written before the daemon sees the claim.
 	Claimed
 	// Extended is a ceiling that the coordinator acknowledged: Call, Worker, Opening, Ceiling. It
@@ -37,8 +37,7 @@ const (
 	Releasing
 	// Released is what the coordinator answered to that with success: Call, Worker, Opening, Last.
 	Released
-	// Claiming is written before the opening of a record is sent: Call, Worker, Opening of the
-	// coord.Request, Continues.
+	// Claiming is written before the opening of a record is sent: Call, Worker.
 	Claiming
 	// Extending is written before an extension is sent: Call, Worker, Opening, Ceiling, Issued.
 	Extending
@@ -69,15 +68,14 @@ type Event struct {
 
 	Run Run
 
-	Call      uint64 // the call on the coordinator, among those of the log, from 1
-	Worker    int
-	Opening   string
-	Continues bool
-	Floor     generator.Tick
-	Ceiling   generator.Tick
-	Issued    generator.Tick // that is published as issued
-	Last      generator.Tick
-	Ending    Ending
+	Call    uint64 // the call on the coordinator, among those of the log, from 1
+	Worker  int
+	Opening string
+	Floor   generator.Tick
+	Ceiling generator.Tick
+	Issued  generator.Tick // that is published as issued
+	Last    generator.Tick
+	Ending  Ending
 }
 
 // Asking is how a client asked.

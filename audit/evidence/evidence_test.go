@@ -40,7 +40,6 @@ var events = rapid.Custom(func(t *rapid.T) Event {
 		e.Run = runs.Draw(t, "run")
 		return e
 	case Claimed, Claiming:
-		e.Continues = rapid.Bool().Draw(t, "continues")
 	case Failed:
 		e.Ending = Ending(rapid.Uint8Range(uint8(Unclear), uint8(endings-1)).Draw(t, "ending"))
 	}

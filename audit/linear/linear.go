@@ -7,8 +7,7 @@
 //
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
-//     Its floor is the record's ceiling, or what all were raised to if that is more. It continues
-//     only if the record's holder was Request.Opening, of the same cluster epoch.
+//     Its floor is the record's ceiling, or what all were raised to if that is more.
 //   - An Extend is acknowledged only to the record's holder, while its claim is there and
 //     since the last raise. Ceiling and issued tick only rise by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
@@ -87,14 +86,9 @@ type Op struct {
 	// of unknown outcome has one that begins with Unseen and is one of a kind.
 	Opening string
 
-	// Of Open: Request.Opening, and what the claim says. Of one of unknown outcome, Continues is
-	// whether it was sent as one that does, and Floor means nothing. FromMark is Request.Mark, which
-	// decides nothing here.
-	From      string
-	FromMark  generator.Tick
-	Continues bool
-	Floor     generator.Tick
-	Mortal    bool // its session may end by itself
+	// Of Open: what the claim says. Of one of unknown outcome, Floor means nothing.
+	Floor  generator.Tick
+	Mortal bool // its session may end by itself
 
 	Progress     coord.Progress  // of Extend
 	To           generator.Tick  // of Release: the last tick; of Raise
@@ -112,11 +106,11 @@ func (o Op) String() string {
 	outcome := map[Outcome]string{Done: "done", Lost: "lost", Unknown: "unknown"}[o.Outcome]
 	switch o.Kind {
 	case Open:
-		s := fmt.Sprintf("open %d as %s from %s: ", o.Worker, short(o.Opening), short(o.From))
+		s := fmt.Sprintf("open %d as %s: %s", o.Worker, short(o.Opening), outcome)
 		if o.Outcome == Done {
-			return s + fmt.Sprintf("floor %d continues %v", o.Floor, o.Continues)
+			s += fmt.Sprintf(" above %d", o.Floor)
 		}
-		return s + fmt.Sprintf("%s, sent as continues %v", outcome, o.Continues)
+		return s
 	case Extend:
 		return fmt.Sprintf("extend %d by %s to %d issued %d: %s", o.Worker, short(o.Opening), o.Progress.Ceiling, o.Progress.Issued, outcome)
 	case Release:

@@ -95,17 +95,11 @@ func (r record) opened(o Op) (record, bool) {
 	if r.hold == firm && r.epoch == r.now {
 		return r, false // somebody holds it
 	}
-	if own := o.From != "" && r.holder == o.From && r.epoch == r.now; o.Continues && !own {
-		return r, false
-	}
 	r.ceiling = max(r.ceiling, r.floor)
 	if o.Outcome == Done && o.Floor != r.ceiling {
 		return r, false
 	}
-	r.minimum = max(r.issued, r.floor) // the grants before were the caller's own
-	if !o.Continues {
-		r.minimum, r.issued = r.ceiling, 0 // what is published as issued is the holder's own
-	}
+	r.minimum, r.issued = r.ceiling, 0 // what is published as issued is the holder's own
 	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, firm
 	if o.Mortal || o.Outcome == Unknown {
 		r.hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later

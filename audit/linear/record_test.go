@@ -17,10 +17,6 @@ func opened(by string, floor generator.Tick) Op {
 	return Op{Kind: Open, Opening: by, Floor: floor}
 }
 
-func continued(by, from string, floor generator.Tick) Op {
-	return Op{Kind: Open, Opening: by, From: from, Continues: true, Floor: floor}
-}
-
 func extended(by string, to generator.Tick) Op {
 	return Op{Kind: Extend, Opening: by, Progress: coord.Progress{Ceiling: to, Issued: to / 10}}
 }
@@ -149,18 +145,6 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{frail(opened("a", 0)), opened("b", 0)},
 			right:  extended("b", 10), wrong: extended("a", 10),
 		}, {
-			name:   "an opening continues after another's",
-			before: []Op{opened("a", 0), ended("a"), opened("b", 0), ended("b")},
-			right:  continued("c", "b", 0), wrong: continued("c", "a", 0),
-		}, {
-			name:   "an opening continues after another's that nobody was told of",
-			before: []Op{opened("a", 0), ended("a"), at(3, 3, unknown(opened("b", 0))), read(0, 0, "x")},
-			right:  opened("c", 0), wrong: continued("c", "a", 0),
-		}, {
-			name:   "an opening continues over a raise",
-			before: []Op{opened("a", 0), extended("a", 100), raised("1", 0, 10)},
-			right:  opened("b", 100), wrong: continued("b", "a", 100),
-		}, {
 			name:   "a Release lowers below the floor of its grants",
 			before: []Op{opened("a", 0), extended("a", 100), ended("a"), opened("b", 100), extended("b", 200), released("b", 30)},
 			right:  opened("c", 100), wrong: opened("c", 30),
@@ -180,10 +164,6 @@ func TestWhatIsRight(t *testing.T) {
 			name:   "a Release leaves its claim",
 			before: []Op{opened("a", 0), extended("a", 100), released("a", 60)},
 			right:  lost(extended("a", 70)), wrong: extended("a", 70),
-		}, {
-			name:   "a Release that continues gives back what it continued",
-			before: []Op{opened("a", 0), extended("a", 100), ended("a"), continued("b", "a", 100), released("b", 60)},
-			right:  continued("c", "b", 60), wrong: continued("c", "b", 100),
 		}, {
 			name:   "a Release of unknown outcome, made again, is stored twice",
 			before: []Op{opened("a", 0), extended("a", 100), unknown(released("a", 60))},

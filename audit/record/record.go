@@ -99,7 +99,7 @@ func (c call) done(e evidence.Event) error {
 // claimed hands over a claim when it has been written down. One that could not be stays until its
 // session ends, as after any error.
 func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) {
-	e := evidence.Event{Kind: how, Opening: held.Opening(), Continues: held.Continues(), Floor: held.Floor()}
+	e := evidence.Event{Kind: how, Opening: held.Opening(), Floor: held.Floor()}
 	if err := c.done(e); err != nil {
 		return nil, err
 	}
@@ -116,18 +116,16 @@ func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Pending,
 	if err != nil {
 		return nil, err
 	}
-	return pending{p, r, c.calls}, nil
+	return pending{p, c.calls}, nil
 }
 
 type pending struct {
 	coord.Pending
-	request coord.Request
-	calls   *calls
+	calls *calls
 }
 
 func (p pending) Open(ctx context.Context) (coord.Claim, error) {
-	r := p.request
-	c, err := p.calls.begin(evidence.Event{Kind: evidence.Claiming, Worker: p.Worker(), Opening: r.Opening, Continues: p.Continues()})
+	c, err := p.calls.begin(evidence.Event{Kind: evidence.Claiming, Worker: p.Worker()})
 	if err != nil {
 		return nil, err
 	}

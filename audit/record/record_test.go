@@ -90,7 +90,7 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	var all []evidence.Event
 	l := &fakeCoordinator{}
 	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Opening: "before", Latest: 6})
+	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Latest: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		return evidence.Event{Kind: evidence.Failed, Call: call, Worker: 5, Opening: "opening", Ending: how}
 	}
 	want := []evidence.Event{
-		{Kind: evidence.Claiming, Call: 1, Worker: 5, Opening: "before", Continues: true},
-		{Kind: evidence.Claimed, Call: 1, Worker: 5, Opening: "opening", Continues: true, Floor: 9},
+		{Kind: evidence.Claiming, Call: 1, Worker: 5},
+		{Kind: evidence.Claimed, Call: 1, Worker: 5, Opening: "opening", Floor: 9},
 		numbered(2, extending),
 		{Kind: evidence.Extended, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
 		numbered(3, extending), failed(3, evidence.Unclear),
 		numbered(4, extending), failed(4, evidence.Denied),
-		{Kind: evidence.Claiming, Call: 5, Worker: 5, Continues: true}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},
+		{Kind: evidence.Claiming, Call: 5, Worker: 5}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},
 	}
 	if !slices.Equal(all, want) {
 		t.Errorf("written down:\n%+v\nwant:\n%+v", all, want)

@@ -98,9 +98,8 @@ type fighter struct {
 	random *rand.Rand
 	node   *node
 
-	claim         coord.Claim // nil: none
-	opening       string      // the last one, and how far it came
-	ceiling, mark generator.Tick
+	claim           coord.Claim // nil: none; and how far the last one came
+	ceiling, issued generator.Tick
 }
 
 func (f *fighter) begin() {
@@ -156,21 +155,15 @@ func (f *fighter) lose() {
 
 func (f *fighter) open() {
 	request := anyone()
-	if f.random.IntN(2) == 0 {
-		request.Opening, request.Mark = f.opening, f.mark-generator.Tick(f.random.IntN(2)) // or an older copy of the journal
-	}
 	pending, err := f.node.Claim(f.kit.Context(), request)
 	if err != nil {
 		return // everything is held, or a reply was lost
 	}
-	o := linear.Op{Client: f.number, Kind: linear.Open, Call: f.now(), Worker: pending.Worker(), From: request.Opening, FromMark: request.Mark, Continues: pending.Continues()}
+	o := linear.Op{Client: f.number, Kind: linear.Open, Call: f.now(), Worker: pending.Worker()}
 	claim, err := pending.Open(f.kit.Context())
 	if o.Return = f.now(); err == nil {
-		o.Opening, o.Floor, o.Continues = claim.Opening(), claim.Floor(), claim.Continues()
-		f.claim, f.opening, f.ceiling = claim, claim.Opening(), claim.Floor()
-		if !claim.Continues() {
-			f.mark = 0
-		}
+		o.Opening, o.Floor = claim.Opening(), claim.Floor()
+		f.claim, f.ceiling, f.issued = claim, claim.Floor(), 0
 	} else {
 		o.Outcome, o.Opening = linear.Unknown, fmt.Sprint(linear.Unseen, f.unknown.Add(1))
 		if errors.Is(err, coord.ErrRaced) {
@@ -182,15 +175,15 @@ func (f *fighter) open() {
 
 func (f *fighter) extend() {
 	f.ceiling += generator.Tick(1 + f.random.IntN(100))
-	progress := coord.Progress{Ceiling: f.ceiling, Mark: f.mark, Issued: f.mark}
+	progress := coord.Progress{Ceiling: f.ceiling, Issued: f.issued}
 	if f.random.IntN(2) == 0 {
-		progress.Mark = f.ceiling - 1
+		progress.Issued = f.ceiling - 1
 	}
 	o := linear.Op{Client: f.number, Kind: linear.Extend, Progress: progress}
 	f.call(o, func() error {
 		err := f.claim.Extend(f.kit.Context(), progress)
 		if err == nil {
-			f.mark = progress.Mark
+			f.issued = progress.Issued
 		}
 		return err
 	})
@@ -198,7 +191,7 @@ func (f *fighter) extend() {
 
 // release is tried until its outcome is known.
 func (f *fighter) release() {
-	o := linear.Op{Client: f.number, Kind: linear.Release, To: max(f.mark, f.ceiling-generator.Tick(f.random.IntN(50)))}
+	o := linear.Op{Client: f.number, Kind: linear.Release, To: max(f.issued, f.ceiling-generator.Tick(f.random.IntN(50)))}
 	for f.call(o, func() error { return f.claim.Release(f.kit.Context(), o.To) }) == linear.Unknown {
 	}
 	f.claim = nil

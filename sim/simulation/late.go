@@ -22,13 +22,12 @@ func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Pending, erro
 	if err != nil {
 		return nil, err
 	}
-	return sharedPending{c, s.p, r.Opening}, nil
+	return sharedPending{c, s.p}, nil
 }
 
 type sharedPending struct {
 	coord.Pending
-	p    *proc
-	from string // the opening that it may go on from
+	p *proc
 }
 
 // Open implements coord.Pending.
@@ -37,7 +36,7 @@ func (s sharedPending) Open(ctx context.Context) (coord.Claim, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.p.opens(c, s.from)
+	s.p.opens(c)
 	return s.p.share(c), nil
 }
 

@@ -18,11 +18,8 @@ type truth struct {
 // opening is one opening of a record.
 type opening struct {
 	proc   *proc          // that has made it; nil: an operator
-	before string         // the holder that it replaced; empty: none
 	holder string         // its ID
-	raised generator.Tick // the cluster's floor then
 	found  generator.Tick // up to where all may be another's
-	floor  generator.Tick // the same of the opening that it goes on from, if it does
 }
 
 // wrote notes a write of a record by a process; nil: an operator's. A process writes in the cluster that
@@ -38,11 +35,7 @@ func (sim *Simulation) wrote(by *proc, worker int, value []byte) {
 	now := r.version(0, worker)
 	last := t.last[worker]
 	if last == nil || last.holder != r.Holder {
-		o := &opening{proc: by, holder: r.Holder, raised: t.raised, found: max(t.records[worker].Ceiling, t.raised)}
-		o.floor = o.found
-		if last != nil {
-			o.before = last.holder
-		}
+		o := &opening{proc: by, holder: r.Holder, found: max(t.records[worker].Ceiling, t.raised)}
 		t.last[worker], t.openings[r.Holder] = o, o
 	} else if before := t.records[worker]; sim.conditions.early > 0 && before.Ceiling > now.Ceiling {
 		// A call from before the restore, given up since, may land now, on the record that is as
@@ -54,27 +47,18 @@ func (sim *Simulation) wrote(by *proc, worker int, value []byte) {
 	sim.highest = max(sim.highest, r.Ceiling)
 }
 
-// opens judges a claim that a process was given: it begins above all that was granted to others, or it
-// goes on from what this process itself has opened, and nobody since.
-func (p *proc) opens(c coord.Claim, from string) {
+// opens judges a claim that a process was given: it begins above all that was granted before.
+func (p *proc) opens(c coord.Claim) {
 	sim, t := p.sim, &p.sim.truth
 	o := t.openings[c.Opening()]
 	if o == nil || sim.plan.Blind { // of another cluster
 		return
 	}
-	before := t.openings[from]
 	switch {
 	case o.proc != p:
 		sim.violate(p.slot, "worker ID %d: has been given an opening that it has not made", c.Worker())
 	case c.Floor() < o.found:
 		sim.violate(p.slot, "worker ID %d: has floor %d, and all up to %d may be another's", c.Worker(), c.Floor(), o.found)
-	case !c.Continues():
-	case before == nil || o.before != from || before.proc != p:
-		sim.violate(p.slot, "worker ID %d: goes on from what is not its own", c.Worker())
-	case before.raised != o.raised:
-		sim.violate(p.slot, "worker ID %d: goes on from an opening of before the floor was raised", c.Worker())
-	default:
-		o.floor = before.floor
 	}
 }
 
@@ -88,7 +72,7 @@ func (p *proc) granted(l *laneOf, tick generator.Tick) {
 	if r := t.records[l.worker]; tick > r.Ceiling {
 		sim.violate(p.slot, "worker ID %d, tick %d: the record's ceiling is %d", l.worker, tick, r.Ceiling)
 	}
-	if o := t.openings[l.opening]; o != nil && tick <= o.floor {
-		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", l.worker, tick, o.floor)
+	if o := t.openings[l.opening]; o != nil && tick <= o.found {
+		sim.violate(p.slot, "worker ID %d, tick %d: all up to %d may have been another's", l.worker, tick, o.found)
 	}
 }

@@ -14,14 +14,12 @@ import (
 // given is a claim as a process is given it.
 type given struct {
 	coord.Claim
-	opening   string
-	continues bool
-	floor     generator.Tick
+	opening string
+	floor   generator.Tick
 }
 
 func (g given) Worker() int           { return 0 }
 func (g given) Opening() string       { return g.opening }
-func (g given) Continues() bool       { return g.continues }
 func (g given) Floor() generator.Tick { return g.floor }
 
 // unopened is what a process opens to be given a claim.
@@ -41,8 +39,8 @@ func TestOpeningsAreJudgedAtOnce(t *testing.T) {
 	store := func(s stage, by *proc, holder string, ceiling int) {
 		s.sim.wrote(by, 0, fmt.Appendf(nil, `{"ceiling":%d,"holder":%q}`, ceiling, holder))
 	}
-	open := func(by *proc, g given, from string) {
-		_, _ = sharedPending{unopened{given: g}, by, from}.Open(t.Context())
+	open := func(by *proc, g given) {
+		_, _ = sharedPending{unopened{given: g}, by}.Open(t.Context())
 	}
 	ticks := func(s stage, opening string, tick generator.Tick) {
 		s.a.granted(&laneOf{cluster: "c", opening: opening}, tick)
@@ -51,50 +49,24 @@ func TestOpeningsAreJudgedAtOnce(t *testing.T) {
 		play func(s stage)
 		want string // empty: nothing is wrong
 	}{
-		"above what was granted": {func(s stage) { open(s.a, given{opening: "2", floor: 100}, "") }, ""},
-		"below what was granted": {func(s stage) { open(s.a, given{opening: "2", floor: 99}, "") }, "has floor 99"},
+		"above what was granted": {func(s stage) { open(s.a, given{opening: "2", floor: 100}) }, ""},
+		"below what was granted": {func(s stage) { open(s.a, given{opening: "2", floor: 99}) }, "has floor 99"},
 		"below the cluster's floor": {func(s stage) {
 			s.sim.truth.raised = 250
 			store(s, s.a, "3", 250)
-			open(s.a, given{opening: "3", floor: 249}, "")
+			open(s.a, given{opening: "3", floor: 249})
 		}, "has floor 249"},
 		"at the cluster's floor": {func(s stage) {
 			s.sim.truth.raised = 250
 			store(s, s.a, "3", 250)
-			open(s.a, given{opening: "3", floor: 250}, "")
+			open(s.a, given{opening: "3", floor: 250})
 		}, ""},
-		"continued what another has replaced": {func(s stage) {
-			store(s, s.b, "3", 200)
-			store(s, s.a, "4", 200)
-			open(s.a, given{opening: "4", continues: true, floor: 200}, "2")
-		}, "not its own"},
 		"a tick above what was given back": {func(s stage) {
 			store(s, s.a, "2", 150)
 			ticks(s, "2", 151)
 		}, "the record's ceiling is 150"},
-		"another's opening":  {func(s stage) { open(s.b, given{opening: "2", floor: 100}, "") }, "has not made"},
-		"in another cluster": {func(s stage) { open(s.a, given{opening: "x"}, "") }, ""},
-		"continued what is its": {func(s stage) {
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "2")
-		}, ""},
-		"continued what is not": {func(s stage) {
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "1")
-		}, "not its own"},
-		"continued another's": {func(s stage) {
-			store(s, s.b, "3", 200)
-			open(s.b, given{opening: "3", continues: true, floor: 200}, "2")
-		}, "not its own"},
-		"continued nothing": {func(s stage) {
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "")
-		}, "not its own"},
-		"continued over a raise": {func(s stage) {
-			s.sim.truth.raised = 150
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "2")
-		}, "was raised"},
+		"another's opening":      {func(s stage) { open(s.b, given{opening: "2", floor: 100}) }, "has not made"},
+		"in another cluster":     {func(s stage) { open(s.a, given{opening: "x"}) }, ""},
 		"writes in another":      {func(s stage) { s.a.cluster = "d"; store(s, s.a, "3", 200) }, "has joined d"},
 		"writes as an operator":  {func(s stage) { store(s, nil, "3", 200) }, ""},
 		"a tick at the floor":    {func(s stage) { ticks(s, "2", 100) }, "another's"},
@@ -102,19 +74,9 @@ func TestOpeningsAreJudgedAtOnce(t *testing.T) {
 		"a tick at the ceiling":  {func(s stage) { ticks(s, "2", 200) }, ""},
 		"a tick above it":        {func(s stage) { ticks(s, "2", 201) }, "the record's ceiling is 200"},
 		"a tick of another tree": {func(s stage) { s.a.granted(&laneOf{cluster: "d", opening: "2"}, 1) }, ""},
-		"a tick after continuing": {func(s stage) {
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "2")
-			ticks(s, "3", 101)
-		}, ""},
-		"the floor of what it continues": {func(s stage) {
-			store(s, s.a, "3", 200)
-			open(s.a, given{opening: "3", continues: true, floor: 200}, "2")
-			ticks(s, "3", 100)
-		}, "another's"},
 		"a tick after opening anew": {func(s stage) {
 			store(s, s.a, "3", 300)
-			open(s.a, given{opening: "3", floor: 200}, "2")
+			open(s.a, given{opening: "3", floor: 200})
 			ticks(s, "3", 200)
 		}, "another's"},
 		"a late call after a restore": {func(s stage) {
