@@ -110,10 +110,10 @@ func (p *proc) issued(run generator.Run, lane *generator.Lane, c *conn, before c
 // time has passed since before. was is the lane before the run.
 func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *conn, before clockguard.Reading, unordered bool) {
 	sim := p.sim
-	now, span, back := sim.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.draws.Back/sim.layout.TickLength())
-	// 4: on one connection IDs rise, or fall by the ring's span at most, or by as much as bursts
-	// may. Within a tick another lane's worker ID may be lower. If the clock is further back than
-	// may be slept for, the order is lost between lanes.
+	now, span, back := sim.layout.TickAt(before.Wall), generator.Tick(lane.Span()), generator.Tick(p.slot.burst/sim.layout.TickLength())
+	// 4: on one connection IDs rise, or fall by the ring's span at most. Within a tick another lane's
+	// worker ID may be lower. If the clock is further back than may be slept for, the order is lost
+	// between lanes.
 	least := c.highest.before(lane)
 	inOrder := least
 	switch {
@@ -121,8 +121,6 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *c
 		least = 0
 	case unordered:
 		least = c.highest.tick - span + 1
-	case p.slot.draws.Unordered:
-		least -= back
 	}
 	if c.highest.tick > 0 && t < least {
 		sim.violate(p.slot, "tick %d after tick %d of the same connection, and the clock is at %d; another lane: %v, the ring was used: %v", t, c.highest.tick, now, lane != c.highest.lane, unordered)
@@ -130,8 +128,8 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *c
 	}
 	// What it has got since a step back is in order again, over changes of lane too: the clock has
 	// shown each of those ticks since, and is behind none of them by more than may be slept for.
-	// Only another step excuses that, and the ring; with bursts that keep no order, 5 is all.
-	if unordered || p.slot.draws.Unordered || c.since.tick-now > sim.sleep {
+	// Only another step excuses that, and the ring.
+	if unordered || c.since.tick-now > sim.sleep {
 		c.since = reached{}
 	}
 	if c.since.tick > 0 && t < c.since.before(lane) {
@@ -186,14 +184,11 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 		sim.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
 		return
 	}
-	from := max(now-generator.Tick(p.slot.draws.Back/sim.layout.TickLength()), lane.Started()+1)
+	from := max(now-generator.Tick(p.slot.burst/sim.layout.TickLength()), lane.Started()+1)
 	if t < from {
 		sim.violate(p.slot, "a burst draws on tick %d, and the lane was started at %d", t, lane.Started())
 	}
-	if !p.slot.draws.Unordered {
-		from = max(from, least)
-	}
-	if at, ok := lane.NextRoom(from, t-1); ok {
+	if at, ok := lane.NextRoom(max(from, least), t-1); ok {
 		sim.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
 	}
 }

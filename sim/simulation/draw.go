@@ -79,13 +79,13 @@ func PlanOf(seed uint64) Plan {
 func (p *Plan) bursts(r *rand.Rand, tick string) {
 	length, _ := time.ParseDuration(tick)
 	for range p.Hosts {
-		var d Draws
+		var burst time.Duration
 		if r.IntN(3) == 0 {
 			// No less than a tick, and no more than what a lane remembers, as a daemon is
 			// configured.
-			d = Draws{Back: max(length, pick(r, length, 20*time.Millisecond, 200*time.Millisecond, 2*time.Second)), Unordered: r.IntN(3) == 0}
+			burst = max(length, pick(r, length, 20*time.Millisecond, 200*time.Millisecond, 2*time.Second))
 		}
-		p.Draws = append(p.Draws, d)
+		p.Bursts = append(p.Bursts, burst)
 	}
 }
 

@@ -17,7 +17,7 @@ type Plan struct {
 	Servers       tree.Kind
 	ShowsRestores bool            // the servers' revision shows that they were restored
 	Hosts         []int           // by daemon: the host that it runs on
-	Draws         []Draws         // by daemon; none where it says nothing
+	Bursts        []time.Duration // by daemon: how far back a burst draws; not at all where it says nothing
 	FromZero      []bool          // by daemon: its ticks begin at number 0; not where it says nothing
 	Apart         []time.Duration // by host: how far its clock is ahead at the beginning
 	Timing        grant.Timing
@@ -38,22 +38,16 @@ type Plan struct {
 	Blind bool
 }
 
-// Draws is what earlier ticks have left that a request may draw on, once the clock's tick has not
-// enough: how far back, 0 for not at all, and whether also below the connection's highest ID.
-type Draws struct {
-	Back      time.Duration
-	Unordered bool
-}
-
 // fromZero reports whether a daemon's ticks begin at number 0.
 func (p Plan) fromZero(daemon int) bool { return daemon < len(p.FromZero) && p.FromZero[daemon] }
 
-// draws is what a daemon's requests may draw on.
-func (p Plan) draws(daemon int) Draws {
-	if daemon >= len(p.Draws) {
-		return Draws{}
+// burst is how far back a daemon's requests draw on what earlier ticks have left, once the clock's tick
+// has not enough; 0: not at all.
+func (p Plan) burst(daemon int) time.Duration {
+	if daemon >= len(p.Bursts) {
+		return 0
 	}
-	return p.Draws[daemon]
+	return p.Bursts[daemon]
 }
 
 // Fault is one thing that goes wrong.

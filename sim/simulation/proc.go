@@ -33,7 +33,7 @@ const (
 type slot struct {
 	number int
 	host   *host
-	draws  Draws
+	burst  time.Duration
 
 	hostName string
 
@@ -162,7 +162,7 @@ func (p *proc) makeLane(log hclog.Logger) {
 		Clock: p.known, Random: p.random.Float64,
 		FromZero: sim.plan.fromZero(s.number), Log: log,
 	}, p)
-	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, RestartWait: first, MaxBlock: maxBlock, Burst: s.draws.Back, BurstUnordered: s.draws.Unordered}, p.holder)
+	p.issuer = issue.New(sim.layout, p.known, issue.Limits{Guard: sim.guard, RestartWait: first, MaxBlock: maxBlock, Burst: s.burst}, p.holder)
 	p.source = record.Source(p.issuer, sim.layout.Step(), p.record)
 	p.issuer.OnChange(func() { p.changed = true })
 }

@@ -52,7 +52,7 @@ func (c *conn) triedTo(run generator.Run, wait issue.Wait, now clockguard.Readin
 	if p.sim.scheduler.Now() < p.host.disturbed {
 		c.turn.shaken = true
 	}
-	if p.slot.draws.Back > 0 {
+	if p.slot.burst > 0 {
 		return
 	}
 	c.steady(wait, now, unordered)

@@ -153,7 +153,7 @@ func (sim *Simulation) build() {
 		if h >= len(sim.hosts) {
 			sim.hostOf(h)
 		}
-		s := &slot{number: i, draws: p.draws(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h)}
+		s := &slot{number: i, burst: p.burst(i), host: sim.hosts[len(sim.hosts)-1], hostName: fmt.Sprintf("h%d", h)}
 		sim.slots = append(sim.slots, s)
 	}
 	sim.evidence.hosts = make([]hostEvidence, len(sim.slots))
@@ -221,7 +221,7 @@ func (sim *Simulation) header() {
 	}
 	p := sim.plan
 	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v\n",
-		p.Seed, len(p.Hosts), p.Hosts, p.Draws, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
+		p.Seed, len(p.Hosts), p.Hosts, p.Bursts, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
 	for i, f := range p.Faults {
 		fmt.Fprintf(sim.out, "fault %d: %s\n", i, f)
 	}
