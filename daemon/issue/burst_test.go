@@ -19,14 +19,13 @@ const twoTenants = "time=40@1ms,worker=4,tenant=1,sequence=3;epoch=2026-01-01"
 
 // TestBurstTakesExactlyWhatIsLeft: connections ask for IDs of two tenants, of a lane that may
 // be replaced. Whatever waits, waits because none is left that it may have; whatever is
-// issued is young enough, within the lane's grant and issued once; and with the order kept, no
+// issued is young enough, within the lane's grant and issued once; and no
 // connection's tick falls, and each tenant's IDs rise on it.
 func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 	var young, old, waited int
 	rapid.Check(t, func(rt *rapid.T) {
 		burst := generator.Tick(rapid.SampledFrom([]int{1, 5, 40, 2000}).Draw(rt, "burst"))
-		unordered := rapid.Bool().Draw(rt, "unordered")
-		g := newFixture(rt, twoTenants, issue.Limits{Burst: time.Duration(burst) * time.Millisecond, BurstUnordered: unordered})
+		g := newFixture(rt, twoTenants, issue.Limits{Burst: time.Duration(burst) * time.Millisecond})
 		floors := map[*generator.Lane]generator.Tick{}
 		conns := make([]burstConnection, 3)
 		for i := range conns {
@@ -53,7 +52,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 					waited++
 					c.since = true
 					if wait.Err == nil && !behind(conns, c) && tick <= g.lane.Ceiling() {
-						g.nothingLeft(rt, c, burst, unordered)
+						g.nothingLeft(rt, c, burst)
 					}
 					return
 				}
@@ -77,7 +76,7 @@ func TestBurstTakesExactlyWhatIsLeft(t *testing.T) {
 					}
 					issued[id] = true
 				}
-				if !unordered && (run.First <= c.last[tenant] || at < c.tick) {
+				if run.First <= c.last[tenant] || at < c.tick {
 					rt.Fatalf("%d at tick %d comes after %d and tick %d", run.First, at, c.last[tenant], c.tick)
 				}
 				c.last[tenant], c.tick, c.worker = max(c.last[tenant], run.First+int64(run.N-1)), max(at, c.tick), worker
@@ -110,12 +109,9 @@ func behind(conns []burstConnection, c *burstConnection) bool {
 }
 
 // nothingLeft looks at each tick that a connection that was told to wait may have IDs of.
-func (g *fixture) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.Tick, unordered bool) {
+func (g *fixture) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.Tick) {
 	lane, tick := g.lane, g.tick()
-	from := tick - burst
-	if !unordered {
-		from = max(from, c.tick)
-	}
+	from := max(tick-burst, c.tick)
 	if c.worker != lane.Worker() { // order over a change of worker ID is no matter of bursts
 		from = max(from, c.tick+1)
 	}
@@ -134,44 +130,39 @@ func (g *fixture) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.T
 func TestBurst(t *testing.T) {
 	const back = 10
 	const first = perTick*7/8 + 1 // so many that the next tick begins at number 0
-	for _, unordered := range []bool{false, true} {
-		g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
-		g.clock.Advance(time.Second)
-		busy, idle := issue.Connection{Singles: true}, issue.Connection{Singles: true}
-		take := func(conn *issue.Connection, n int) (generator.Tick, int, issue.Wait) {
-			conn.Begin()
-			run, wait := g.Take(conn, 0, n)
-			if run.N == 0 {
-				return 0, 0, wait
-			}
-			_, tick := g.idOf(t, run)
-			return tick, run.N, wait
+	g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond})
+	g.clock.Advance(time.Second)
+	busy, idle := issue.Connection{Singles: true}, issue.Connection{Singles: true}
+	take := func(conn *issue.Connection, n int) (generator.Tick, int, issue.Wait) {
+		conn.Begin()
+		run, wait := g.Take(conn, 0, n)
+		if run.N == 0 {
+			return 0, 0, wait
 		}
-		g.Take(&idle, 0, first)
-		g.clock.Advance(back / 2 * time.Millisecond)
-		now := g.tick()
-		if tick, n, _ := take(&busy, perTick); tick != now || n != perTick {
-			t.Errorf("what the tick has room for comes from %d (%d of them), want the clock's %d", tick, n, now)
+		_, tick := g.idOf(t, run)
+		return tick, run.N, wait
+	}
+	g.Take(&idle, 0, first)
+	g.clock.Advance(back / 2 * time.Millisecond)
+	now := g.tick()
+	if tick, n, _ := take(&busy, perTick); tick != now || n != perTick {
+		t.Errorf("what the tick has room for comes from %d (%d of them), want the clock's %d", tick, n, now)
+	}
+	want := now - back/2 // where idle got its ID
+	for ; want < now; want++ {
+		left := perTick
+		if want == now-back/2 {
+			left -= first
 		}
-		want := now - back/2 // where idle got its ID
-		if unordered {
-			want = now - back
+		if tick, n, wait := take(&idle, perTick+1); tick != want || n != left {
+			t.Errorf("the burst gives %d of tick %d (%+v), want %d of %d", n, tick, wait, left, want)
 		}
-		for ; want < now; want++ {
-			left := perTick
-			if want == now-back/2 {
-				left -= first
-			}
-			if tick, n, wait := take(&idle, perTick+1); tick != want || n != left {
-				t.Errorf("the burst gives %d of tick %d (%+v), want %d of %d", n, tick, wait, left, want)
-			}
-		}
-		if tick, _, wait := take(&idle, 1); tick != 0 || wait.For != time.Millisecond || wait.Event {
-			t.Errorf("after the burst: tick %d, wait %+v, want the next tick in 1ms", tick, wait)
-		}
-		if tick, _, _ := take(&busy, 1); tick != 0 {
-			t.Errorf("a connection that has an ID of the tick gets one of tick %d", tick)
-		}
+	}
+	if tick, _, wait := take(&idle, 1); tick != 0 || wait.For != time.Millisecond || wait.Event {
+		t.Errorf("after the burst: tick %d, wait %+v, want the next tick in 1ms", tick, wait)
+	}
+	if tick, _, _ := take(&busy, 1); tick != 0 {
+		t.Errorf("a connection that has an ID of the tick gets one of tick %d", tick)
 	}
 }
 
@@ -197,75 +188,73 @@ func TestNoBurst(t *testing.T) {
 // and on a connection IDs rise as long as the clock does.
 func TestBurstBesideTheRing(t *testing.T) {
 	const goroutines, ids = 6, 30_000
-	for _, unordered := range []bool{false, true} {
-		g := newFixture(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", issue.Limits{Burst: 100 * time.Millisecond, BurstUnordered: unordered})
-		g.clock.Advance(5 * time.Second)
-		var steps atomic.Int64 // how often the clock went back
-		var peak atomic.Int64  // the latest tick that it went back from
-		var clock sync.Mutex
-		advance := func(d time.Duration) {
-			clock.Lock()
-			defer clock.Unlock()
-			g.clock.Advance(d)
-		}
-		var wg sync.WaitGroup
-		got := make([][]generator.Run, goroutines)
-		var compared atomic.Int64
-		for i := range goroutines {
-			wg.Go(func() {
-				random := rand.New(rand.NewPCG(uint64(i), 3))
-				conn := issue.Connection{}
-				last := int64(0)
-				for n := 0; n < ids; {
-					switch random.IntN(1000) {
-					case 0:
-						clock.Lock()
-						steps.Add(1)
-						peak.Store(max(peak.Load(), int64(g.tick())))
-						g.clock.Step(-time.Duration(random.IntN(300)) * time.Millisecond)
-						clock.Unlock()
-					case 1, 2, 3:
-						advance(time.Duration(random.IntN(100)) * time.Millisecond)
-					default:
-						advance(time.Duration(random.IntN(20)) * time.Microsecond)
-					}
-					conn.Begin()
+	g := newFixture(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", issue.Limits{Burst: 100 * time.Millisecond})
+	g.clock.Advance(5 * time.Second)
+	var steps atomic.Int64 // how often the clock went back
+	var peak atomic.Int64  // the latest tick that it went back from
+	var clock sync.Mutex
+	advance := func(d time.Duration) {
+		clock.Lock()
+		defer clock.Unlock()
+		g.clock.Advance(d)
+	}
+	var wg sync.WaitGroup
+	got := make([][]generator.Run, goroutines)
+	var compared atomic.Int64
+	for i := range goroutines {
+		wg.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(i), 3))
+			conn := issue.Connection{}
+			last := int64(0)
+			for n := 0; n < ids; {
+				switch random.IntN(1000) {
+				case 0:
 					clock.Lock()
-					before, caughtUp := steps.Load(), int64(g.tick()) > peak.Load()
+					steps.Add(1)
+					peak.Store(max(peak.Load(), int64(g.tick())))
+					g.clock.Step(-time.Duration(random.IntN(300)) * time.Millisecond)
 					clock.Unlock()
-					run, _ := g.Take(&conn, 0, 1+random.IntN(100))
-					if run.N == 0 {
-						advance(100 * time.Microsecond)
-						continue
-					}
-					if !unordered && caughtUp && steps.Load() == before {
-						if compared.Add(1); run.First <= last {
-							t.Errorf("%d comes after %d", run.First, last)
-							return
-						}
-					}
-					last = max(last, run.First+int64(run.N-1))
-					n += run.N
-					got[i] = append(got[i], run)
+				case 1, 2, 3:
+					advance(time.Duration(random.IntN(100)) * time.Millisecond)
+				default:
+					advance(time.Duration(random.IntN(20)) * time.Microsecond)
 				}
-			})
-		}
-		wg.Wait()
-		seen := map[int64]bool{}
-		for _, runs := range got {
-			for _, run := range runs {
-				for k := range run.N {
-					id := run.First + int64(k)
-					if seen[id] {
-						t.Fatalf("%d was issued twice", id)
-					}
-					seen[id] = true
+				conn.Begin()
+				clock.Lock()
+				before, caughtUp := steps.Load(), int64(g.tick()) > peak.Load()
+				clock.Unlock()
+				run, _ := g.Take(&conn, 0, 1+random.IntN(100))
+				if run.N == 0 {
+					advance(100 * time.Microsecond)
+					continue
 				}
+				if caughtUp && steps.Load() == before {
+					if compared.Add(1); run.First <= last {
+						t.Errorf("%d comes after %d", run.First, last)
+						return
+					}
+				}
+				last = max(last, run.First+int64(run.N-1))
+				n += run.N
+				got[i] = append(got[i], run)
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[int64]bool{}
+	for _, runs := range got {
+		for _, run := range runs {
+			for k := range run.N {
+				id := run.First + int64(k)
+				if seen[id] {
+					t.Fatalf("%d was issued twice", id)
+				}
+				seen[id] = true
 			}
 		}
-		if steps.Load() == 0 || compared.Load() == 0 && !unordered {
-			t.Errorf("the clock went back %d times, %d IDs were compared", steps.Load(), compared.Load())
-		}
+	}
+	if steps.Load() == 0 || compared.Load() == 0 {
+		t.Errorf("the clock went back %d times, %d IDs were compared", steps.Load(), compared.Load())
 	}
 }
 
@@ -286,23 +275,21 @@ func TestBurstInLongTicks(t *testing.T) {
 }
 
 // After a change of lane a burst draws only on ticks above that of the connection's highest ID,
-// whose other numbers may be lower there; without order on all.
+// whose other numbers may be lower there.
 func TestBurstAfterAChangeOfLane(t *testing.T) {
-	for _, unordered := range []bool{false, true} {
-		g := newFixture(t, "flakeward", issue.Limits{Burst: 10 * time.Millisecond, BurstUnordered: unordered})
-		g.clock.Advance(time.Second)
-		conn := issue.Connection{Singles: true}
-		first, _ := g.Take(&conn, 0, 1)
-		_, last := g.idOf(t, first)
-		g.drop(false)
-		g.acquire(t, 0, time.Hour)
-		g.clock.Advance(5 * time.Millisecond)
-		want := last + 1 // nor is any drawn on from before the lane
-		conn.Begin()
-		run, wait := g.Take(&conn, 0, perTick+1)
-		if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lane.Worker() {
-			t.Errorf("without order %v: a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", unordered, run.N, worker, tick, wait, want)
-		}
+	g := newFixture(t, "flakeward", issue.Limits{Burst: 10 * time.Millisecond})
+	g.clock.Advance(time.Second)
+	conn := issue.Connection{Singles: true}
+	first, _ := g.Take(&conn, 0, 1)
+	_, last := g.idOf(t, first)
+	g.drop(false)
+	g.acquire(t, 0, time.Hour)
+	g.clock.Advance(5 * time.Millisecond)
+	want := last + 1 // nor is any drawn on from before the lane
+	conn.Begin()
+	run, wait := g.Take(&conn, 0, perTick+1)
+	if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lane.Worker() {
+		t.Errorf("a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", run.N, worker, tick, wait, want)
 	}
 }
 
@@ -310,37 +297,35 @@ func TestBurstAfterAChangeOfLane(t *testing.T) {
 // use.
 func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	const back = 2000 // ticks that a burst may draw on
-	for _, unordered := range []bool{false, true} {
-		g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond, BurstUnordered: unordered})
-		g.clock.Advance(10 * time.Second)
-		lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t)
-		lane.Raise(g.tick() + 3_600_000)
-		start := g.tick()
-		g.Issuer.Use(lane)
-		drawn := func(what string, want generator.Tick) {
-			t.Helper()
-			conn := issue.Connection{Singles: true}
-			defer conn.End()
-			run, wait := g.Take(&conn, 0, perTick+1)
-			if want == 0 {
-				if run.N != 0 || wait.Err != nil {
-					t.Errorf("unordered %v, %s: %d IDs (%+v), want a wait for the next tick", unordered, what, run.N, wait)
-				}
-				return
+	g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond})
+	g.clock.Advance(10 * time.Second)
+	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t)
+	lane.Raise(g.tick() + 3_600_000)
+	start := g.tick()
+	g.Issuer.Use(lane)
+	drawn := func(what string, want generator.Tick) {
+		t.Helper()
+		conn := issue.Connection{Singles: true}
+		defer conn.End()
+		run, wait := g.Take(&conn, 0, perTick+1)
+		if want == 0 {
+			if run.N != 0 || wait.Err != nil {
+				t.Errorf("%s: %d IDs (%+v), want a wait for the next tick", what, run.N, wait)
 			}
-			if _, tick := g.idOf(t, run); tick != want || run.N != perTick {
-				t.Errorf("unordered %v, %s: %d IDs of tick %d, want a whole tick of %d, started at %d", unordered, what, run.N, tick, want, start)
-			}
+			return
 		}
-		drawn("at the start", start)
-		drawn("at the start, used up", 0)
-		g.clock.Advance(3 * time.Millisecond)
-		g.Issuer.Use(lane) // as after each publish
-		for at := start + 1; at <= start+3; at++ {
-			drawn("3 ticks later", at)
+		if _, tick := g.idOf(t, run); tick != want || run.N != perTick {
+			t.Errorf("%s: %d IDs of tick %d, want a whole tick of %d, started at %d", what, run.N, tick, want, start)
 		}
-		drawn("3 ticks later, used up", 0)
 	}
+	drawn("at the start", start)
+	drawn("at the start, used up", 0)
+	g.clock.Advance(3 * time.Millisecond)
+	g.Issuer.Use(lane) // as after each publish
+	for at := start + 1; at <= start+3; at++ {
+		drawn("3 ticks later", at)
+	}
+	drawn("3 ticks later, used up", 0)
 }
 
 // A request has waited since before the lane was there.

@@ -38,8 +38,6 @@ type Limits struct {
 	// Burst is how far back a request may draw on unused numbers, if the clock's tick has not
 	// enough of them. It counts up to what the lane remembers. 0: not at all.
 	Burst time.Duration
-	// BurstUnordered lets it draw on ticks below the connection's highest ID, too.
-	BurstUnordered bool
 }
 
 // Issuer hands out the numbers of the lane in use. A connection's IDs rise over a change of worker

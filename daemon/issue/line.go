@@ -269,10 +269,7 @@ func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) outcome {
 	}
 	if t == nil && i.burst > 0 {
 		tick := i.tick(s)
-		from := tick - i.burst
-		if !i.limits.BurstUnordered {
-			from = max(from, i.minimum(c, s.lane, tick))
-		}
+		from := max(tick-i.burst, i.minimum(c, s.lane, tick))
 		unused, _ := s.lane.RoomFirst(from, tick-1)
 		if p.Largest += unused; asked <= p.Largest {
 			return outcome{}

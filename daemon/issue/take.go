@@ -106,8 +106,6 @@ func (i *Issuer) draw(c *Connection, lane *generator.Lane, tick, last generator.
 		from = max(c.awaited, tick-generator.Tick(lane.Span()/2), i.minimum(c, lane, tick))
 	case !i.insufficient(lane, tick, n):
 		return generator.Run{}, 0, false
-	case i.limits.BurstUnordered:
-		from = tick - i.burst
 	default:
 		from = max(tick-i.burst, i.minimum(c, lane, tick))
 	}
