@@ -53,42 +53,6 @@ func TestBoundsOfLessThanATickSayThatThereAreNone(t *testing.T) {
 	}
 }
 
-func TestBoundsGoByTheLayoutThatDecodeGoesBy(t *testing.T) {
-	between := func(ms int64) string { return fmt.Sprintf("id >= %d AND id < %d\n", ms<<22, (ms+1)<<22) }
-	redis, twitter := between(1767225600000), between(1767225600000-1288834974657)
-	byRedis := script{"INFO": {bulk("# Cluster\r\nlayout:redis\r\n")}}
-	for _, c := range []struct {
-		name     string
-		daemon   script
-		args     []string
-		out      string
-		complain string
-		err      string
-	}{
-		{"the daemon's", byRedis, nil, redis, "", ""},
-		{"the flag wins", byRedis, []string{"--layout", "twitter"}, twitter, "", ""},
-		{"without a daemon, and told so", nil, nil, between(0), "default layout, flakeward", ""},
-		{"a daemon that does not tell", script{"INFO": {bulk("a:b\r\n")}}, nil, "", "", "does not tell its layout"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			socket := t.TempDir() + "/missing"
-			if c.daemon != nil {
-				socket = c.daemon.serve(t, nil)
-			}
-			out, complaint, err := command(t, "", append([]string{"bounds", "--from", "2026-01-01", "--to", "2026-01-01T00:00:00.001", "--socket", socket}, c.args...)...)
-			if _, out, _ = strings.Cut(out, "\n\n"); out != c.out {
-				t.Errorf("printed %q, want %q", out, c.out)
-			}
-			if !strings.Contains(complaint, c.complain) || c.complain == "" && complaint != "" {
-				t.Errorf("complained %q, want %q", complaint, c.complain)
-			}
-			if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
-				t.Errorf("the error is %v, want %q in it", err, c.err)
-			}
-		})
-	}
-}
-
 // No UUID stands for an end above the layout's highest ID. Numbers of 53 bits have one above them.
 func TestBoundsAfterTheLastTickHaveNoUUID(t *testing.T) {
 	socket := script{"INFO": {bulk("layout:js53\r\ncluster_id:" + someUUID + "\r\n")}}.serve(t, nil)

@@ -101,21 +101,6 @@ func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
 	}
 }
 
-// All that is wrong in a file is said, each with its line.
-func TestCheckSaysAllThatIsWrongInAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(path, []byte("sockt: /x\ndatacenter: many\nttl: 5parsecs\ndatacenter: 2\ncoord: [a]\n"), 0o600))
-	_, err := checks(t, "--check", "--config", path)
-	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: datacenter: \"many\"", ":3: ttl", ":4: datacenter is given twice", ":5: coord takes a single value"} {
-		if err == nil || !strings.Contains(err.Error(), path+part) {
-			t.Errorf("%v does not say %q", err, part)
-		}
-	}
-	if ExitCode(err) != ExitUsage {
-		t.Errorf("it ends with %d", ExitCode(err))
-	}
-}
-
 // checksAlone runs `check`.
 func checksAlone(t *testing.T, args ...string) (string, error) {
 	t.Helper()

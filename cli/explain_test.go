@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -117,43 +115,6 @@ func TestExplainGoesByTheClustersLayout(t *testing.T) {
 	if !strings.Contains(out, `"time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"may_be_rounded":true,"verdict":"elsewhere"`) {
 		t.Errorf("printed %s", out)
 	}
-}
-
-func FuzzExplain(f *testing.F) {
-	f.Add("1 2 x\n-5", false)
-	f.Add(idAt(f, 4, -time.Hour)+" "+idAt(f, 1023, 0)+" 9223372036854775807", true)
-	f.Add("4398046511104\x00 \xff", true)
-	f.Fuzz(func(t *testing.T, stdin string, raised bool) {
-		s := someCluster()
-		s.marks = append(s.marks, coord.Mark{Worker: -1}, coord.Mark{Worker: 6, Damaged: true})
-		if raised {
-			s.inspected.Floor = tickAt(-time.Hour)
-		}
-		out, complaints, err := ask{standIn: s, stdin: stdin}.run(t, "explain", "--json", "-")
-		words := len(strings.Fields(stdin))
-		lines := 0
-		for line := range strings.Lines(out) {
-			var object struct {
-				ID, Verdict string
-				Host, Note  *string
-			}
-			if err := json.Unmarshal([]byte(line), &object); err != nil {
-				t.Fatalf("%q: %v", line, err)
-			}
-			if (object.Verdict == "held") != (object.Host != nil) || object.Host == nil && object.Note == nil {
-				t.Errorf("%s names nobody and does not say why, or both", line)
-			}
-			lines++
-		}
-		wrong := strings.Count(complaints, "flakeward: ")
-		switch code := ExitCode(err); {
-		case strings.Contains(fmt.Sprint(err), "standard input, after word"):
-		case lines+wrong != words:
-			t.Errorf("%d words gave %d lines and %d complaints", words, lines, wrong)
-		case wrong > 0 && code != ExitFailed, wrong == 0 && code != ExitOK && code != ExitUnknown:
-			t.Errorf("%d complaints, the status is %d: %v", wrong, code, err)
-		}
-	})
 }
 
 // The sequence of an ID that may be rounded is not to be trusted: explain says so.

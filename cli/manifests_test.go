@@ -39,26 +39,6 @@ func TestTheManifestsArgumentsAreSettings(t *testing.T) {
 	}
 }
 
-// With the component etcd the daemon gets its coordinator by a variable, beside settings that name none.
-func TestTheComponentEtcdNamesTheCoordinator(t *testing.T) {
-	dir := filepath.Join("..", "deploy", "kubernetes", "components", "etcd")
-	text := must.Get(os.ReadFile(filepath.Join(dir, "kustomization.yaml")))(t)
-	m := regexp.MustCompile(`name: FLAKEWARD_COORD\n +value: ("(?s:.*?)")\n`).FindSubmatch(text)
-	if m == nil {
-		t.Fatalf("there is no FLAKEWARD_COORD:\n%s", text)
-	}
-	var coord string
-	must.Do(t, yaml.Unmarshal(m[1], &coord))
-	args := []string{"--config=" + filepath.Join(dir, "flakeward.yaml"), "--require-coord"}
-	if _, err := configOf(t, args...); err == nil {
-		t.Error("the settings name a coordinator, too")
-	}
-	t.Setenv("FLAKEWARD_COORD", coord)
-	if _, err := configOf(t, args...); err != nil {
-		t.Errorf("FLAKEWARD_COORD=%s: %v", coord, err)
-	}
-}
-
 // composed is a service of a compose file.
 type composed struct {
 	Command     any

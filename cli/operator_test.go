@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 // standIn is a stand-in for a coordinator: it tells what it holds, and notes what
@@ -247,32 +245,6 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 	s := someCluster()
 	_, _, err := (ask{standIn: s}).run(t, "status", "--cluster", "--socket", at("etcd://***@h1:2379/ids"))
 	checkError(t, err, asksForUser, ExitUsage)
-}
-
-func TestOperatorsNeedTheDaemonsConfigurationOnly(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(file, []byte("ttl: 10s\ncoord: etcd://u:geheim@by-file/x\n"), 0o600))
-	for _, args := range operatorCommands {
-		t.Run(args, func(t *testing.T) {
-			s := someCluster()
-			words := append(strings.Fields(args), "--config", file)
-			if _, _, err := (ask{standIn: s}).run(t, words...); err != nil && ExitCode(err) != ExitUnknown {
-				t.Error(err)
-			}
-			if s.config.Cluster.Coord != "etcd://u:geheim@by-file/x" {
-				t.Errorf("by the file: %q", s.config.Cluster.Coord)
-			}
-			t.Setenv("FLAKEWARD_COORD", "etcd://by-variable")
-			_, _, _ = ask{standIn: s}.run(t, words...)
-			if s.config.Cluster.Coord != "etcd://by-variable" {
-				t.Errorf("the variable over the file: %q", s.config.Cluster.Coord)
-			}
-			_, _, _ = ask{standIn: s}.run(t, append(words, "--coord", "dir:/flag")...)
-			if s.config.Cluster.Coord != "dir:/flag" {
-				t.Errorf("the flag over both: %q", s.config.Cluster.Coord)
-			}
-		})
-	}
 }
 
 func TestOperatorsErrors(t *testing.T) {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	urfave "github.com/urfave/cli/v2"
-
 	"github.com/flakeward/flakeward/cli/configfile"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
@@ -214,32 +212,6 @@ func TestEachSettingHasAVariableAndAKey(t *testing.T) {
 	}
 }
 
-// durations are the settings that are time spans.
-var durations = []string{"ttl", "window", "publish", "restart-wait", "max-sleep", "max-block", "burst"}
-
-func TestDurationsWithoutAUnit(t *testing.T) {
-	check := func(t *testing.T, name string, err error) {
-		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), `"3" is not a duration: write a number with a unit, such as 3s`) || !strings.Contains(err.Error(), name) {
-			t.Errorf("the error is %v, want the name and the unit in it", err)
-		}
-		if code := ExitCode(err); code != ExitUsage {
-			t.Errorf("the status is %d, want %d", code, ExitUsage)
-		}
-	}
-	for _, name := range durations {
-		t.Run(name, func(t *testing.T) {
-			_, err := configOf(t, "--"+name, "3")
-			check(t, name, err)
-			t.Setenv(variable(name), "3")
-			_, err = configOf(t)
-			check(t, name, err)
-		})
-	}
-	_, _, err := command(t, "", "status", "--timeout", "3")
-	check(t, "timeout", err)
-}
-
 func TestEmptyVariablesCountAsUnset(t *testing.T) {
 	want := must.Get(configOf(t))(t)
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
@@ -283,6 +255,7 @@ func TestWrongSettings(t *testing.T) {
 		{"a directory in a pod", "", []string{"--require-coord", "--coord", "dir:/x"}, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"no coordinator in a pod", "require-coord: true\n", nil, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"a directory's TLS", "", []string{"--coord-ca", "/c"}, "--coord-ca: a directory speaks to nobody"},
+		{"a flag without a unit", "", []string{"--publish", "3"}, `publish: "3" is not a duration: write a number with a unit, such as 3s`},
 		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},
 		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},
 		{"an unknown level", "", []string{"--log-level", "inof"}, `there is no level "inof"`},
@@ -330,18 +303,5 @@ func TestDefaultPaths(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
-	}
-}
-
-// Lists of flags are sorted by their readers: --help by name, the documentation by
-// what belongs together.
-func TestUsageDoesNotPointAtNeighbours(t *testing.T) {
-	for _, f := range defaultSettings(paths{}).flags() {
-		usage := f.(urfave.DocGenerationFlag).GetUsage()
-		for _, word := range []string{"below", "above"} {
-			if strings.Contains(usage, word) {
-				t.Errorf("--%s: %q says %q", f.Names()[0], usage, word)
-			}
-		}
 	}
 }
