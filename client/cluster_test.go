@@ -2,17 +2,12 @@ package client_test
 
 import (
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/flakeward/flakeward/client"
-	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 const (
@@ -105,38 +100,4 @@ func TestClusterThatIsNoUUIDIsRefused(t *testing.T) {
 			_ = c.Close()
 		}
 	}
-}
-
-// Two daemons, each in a cluster of its own: who demands one of them gets IDs there and nowhere
-// else.
-func TestClusterOfRealDaemons(t *testing.T) {
-	ours, theirs := start(t, dir(t), "flakeward"), start(t, dir(t), "flakeward")
-	uuid := clusterOf(t, ours.Config.Socket.Path)
-	c := open(t, ours.Config.Socket.Path, client.Cluster(uuid), client.MaxAge(0))
-	before := nextID(t, c)
-	refusedFor(t, open(t, theirs.Config.Socket.Path, client.Cluster(uuid)), clusterOf(t, theirs.Config.Socket.Path))
-
-	ours.Stop() // and starts again: the same cluster
-	ours = daemontest.Start(t, ours.Config)
-	if id := nextID(t, c); id <= before {
-		t.Errorf("ID %d after %d", id, before)
-	}
-
-	ours.Stop() // and another one takes its place
-	must.Do(t, os.Symlink(theirs.Config.Socket.Path, ours.Config.Socket.Path))
-	refusedFor(t, c, clusterOf(t, theirs.Config.Socket.Path))
-}
-
-// clusterOf is the UUID that a daemon shows.
-func clusterOf(t *testing.T, socket string) string {
-	t.Helper()
-	r := redis.NewClient(&redis.Options{Network: "unix", Addr: socket})
-	defer r.Close()
-	text := must.Get(r.Info(t.Context(), "cluster").Result())(t)
-	_, rest, _ := strings.Cut(text, "cluster_id:")
-	id, _, _ := strings.Cut(rest, "\r\n")
-	if id == "" {
-		t.Fatalf("no cluster in %q", text)
-	}
-	return id
 }

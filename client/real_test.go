@@ -1,7 +1,6 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"net"
 	"os"
@@ -120,62 +119,6 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// A daemon is stopped and started again while many ask: they wait, and no ID comes twice.
-func TestDaemonRestarts(t *testing.T) {
-	d := start(t, dir(t), "flakeward")
-	c := open(t, d.Config.Socket.Path, client.Timeout(timeout))
-	stop := make(chan struct{})
-	var group sync.WaitGroup
-	var handed atomic.Int64
-	got := make([][]int64, 8)
-	for g := range got {
-		group.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				id, err := c.Next(t.Context())
-				var unavailable *client.UnavailableError
-				switch {
-				case errors.As(err, &unavailable): // while it starts
-				case err != nil:
-					t.Error(err)
-					return
-				default:
-					got[g] = append(got[g], id)
-					handed.Add(1)
-				}
-				runtime.Gosched()
-			}
-		})
-	}
-	until := func(n int64) {
-		for handed.Load() < n && !t.Failed() {
-			runtime.Gosched()
-		}
-	}
-	until(1000)
-	for range 3 {
-		d.Stop()
-		before := handed.Load()
-		d = daemontest.Start(t, d.Config)
-		until(before + 1000)
-	}
-	close(stop)
-	group.Wait()
-	seen := map[int64]bool{}
-	for _, ids := range got {
-		for _, id := range ids {
-			if seen[id] {
-				t.Fatalf("%d was handed out twice", id)
-			}
-			seen[id] = true
-		}
-	}
-}
-
 // A tenant is asked for by the name that the daemon's configuration gives it.
 func TestATenantIsAskedForByName(t *testing.T) {
 	conf := daemontest.Config(dir(t))
@@ -195,18 +138,6 @@ func TestATenantIsAskedForByName(t *testing.T) {
 			_ = c.Close()
 			t.Errorf("%q is taken for a name", name)
 		}
-	}
-}
-
-// What the daemon itself says comes out typed.
-func TestRealRefusals(t *testing.T) {
-	socket := start(t, dir(t), tenanted).Config.Socket.Path
-	var refused *client.RefusedError
-	if _, err := open(t, socket, client.Tenant(16)).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "from 0 to 15") {
-		t.Errorf("%v", err)
-	}
-	if _, err := open(t, socket, client.Tenant(15)).Take(t.Context(), 5000); err != nil {
-		t.Errorf("%v", err)
 	}
 }
 
@@ -263,70 +194,5 @@ func TestNextAllocatesNothing(t *testing.T) {
 		if least > calls/20 {
 			t.Errorf("%d allocations or more in %d calls of %s", least, calls, name)
 		}
-	}
-}
-
-// No goroutine of a client is left when Close has returned, whatever the client was doing.
-func TestCloseLeavesNothing(t *testing.T) {
-	socket := start(t, dir(t), "flakeward").Config.Socket.Path
-	for range 20 {
-		c := must.Get(client.Open(socket))(t)
-		var group sync.WaitGroup
-		for range 4 {
-			group.Go(func() {
-				for _, err := range c.All(t.Context()) {
-					if err != nil && !errors.Is(err, client.ErrClosed) {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		nextID(t, c)
-		must.Do(t, c.Close())
-		if !client.Ended(c) {
-			t.Error("Close did not wait for the goroutine's end")
-		}
-		if left := lasting(t.Context(), "client.(*fetcher)"); left != "" {
-			t.Errorf("a goroutine is left:\n%s", left)
-		}
-		group.Wait()
-	}
-}
-
-// lasting is the stacks of all goroutines if one of them is in a function of that name, and stays
-// there. A goroutine that has said that it ends is still to be seen for a moment, and on a busy
-// machine for a long one.
-func lasting(ctx context.Context, function string) string {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	for stacks := make([]byte, 1<<20); ; runtime.Gosched() {
-		now := string(stacks[:runtime.Stack(stacks, true)])
-		if !strings.Contains(now, function) {
-			return ""
-		}
-		if ctx.Err() != nil {
-			return now
-		}
-	}
-}
-
-// More IDs than the daemon can give within its --max-block are taken in several requests.
-func TestTakesMoreThanCanBeHadAtATime(t *testing.T) {
-	for _, layout := range []string{"sonyflake", "js53"} { // both have 25,600 a second
-		t.Run(layout, func(t *testing.T) {
-			t.Parallel()
-			config := daemontest.Config(dir(t))
-			config.IDs.Layout = layout
-			d := daemontest.Start(t, config)
-			const n = 60_000
-			runs := must.Get(open(t, d.Config.Socket.Path, client.Timeout(timeout)).Take(t.Context(), n))(t)
-			got := 0
-			for _, r := range runs {
-				got += r.N
-			}
-			if got != n {
-				t.Errorf("%d of %d", got, n)
-			}
-		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +30,6 @@ type site struct {
 	layout  *generator.Layout
 	lane    *generator.Lane
 	pool    *issue.Issuer
-	halves  atomic.Int64
 
 	mu            sync.Mutex
 	change        chan struct{} // closed with each change of the rest

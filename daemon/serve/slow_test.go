@@ -36,25 +36,6 @@ func TestClientThatStopsReading(t *testing.T) {
 	})
 }
 
-// The same for requests that are small: their replies must not pile up one by one.
-func TestClientThatStopsReadingSmallReplies(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			c.Limits = Limits{WriteTimeout: 200 * time.Millisecond, Backlog: 100 << 10}
-			c.Limits.Output = 200 << 10 // more than the replies to what one read brings
-		})
-		deaf := h.dial(t)
-		many := strings.Repeat("ECHO "+strings.Repeat("x", 4000)+"\r\n", 100)
-		var err error
-		for err == nil {
-			_, err = io.WriteString(deaf, many)
-		}
-		if n := h.Counters().Requests; n > (1<<20+400<<10)/4000 {
-			t.Errorf("%d requests were answered that nobody read the replies of", n)
-		}
-	})
-}
-
 // More replies than may be kept reach a client that reads them late.
 func TestSlowReaderGetsAll(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // answering makes a Config serve HTTP with what says the path.
@@ -48,23 +46,6 @@ func (p *peer) wantResponse(status int, body string) {
 	}
 }
 
-func TestOneSocketSpeaksRESPAndHTTP(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(sayPath))
-		redis, web := h.dial(t), h.dial(t)
-		for i := range 3 {
-			redis.send("GET x\r\nNEXT\r\n")
-			redis.want("$-1\r\n") // nothing is stored
-			redis.want(fmt.Sprintf(":%d\r\n", i))
-			web.send(getX)
-			web.wantResponse(200, "/x")
-		}
-		web.send(getX + getX) // a pipeline
-		web.wantResponse(200, "/x")
-		web.wantResponse(200, "/x")
-	})
-}
-
 func TestAFirstLineMayArriveInParts(t *testing.T) {
 	each(t, func(t *testing.T, engine string) {
 		h := start(t, engine, newStore(-1), answering(sayPath))
@@ -77,15 +58,6 @@ func TestAFirstLineMayArriveInParts(t *testing.T) {
 			redis.send(part)
 		}
 		redis.want(":0\r\n+PONG\r\n")
-	})
-}
-
-func TestHTTP2WithoutTLS(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }))
-		if _, body := sockettest.Ask(t, sockettest.HTTP(t, h.path, true), http.MethodGet, "http://f/"); body != "HTTP/2.0" {
-			t.Errorf("got %q", body)
-		}
 	})
 }
 
