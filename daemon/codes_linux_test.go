@@ -2,7 +2,6 @@ package daemon_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -61,6 +60,12 @@ func TestAStartWithoutAnAnswerIsSeen(t *testing.T) {
 	r.tells("starting", condition.Starting.Do(), false)
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
 	r.says("it accepts connections and answers nothing: it is stopped or hangs")
+	if reply, body := get(t, r.web(), "/livez"); reply.StatusCode != 200 || body != "ok\n" {
+		t.Errorf("/livez: %s %q", reply.Status, body)
+	}
+	if reply, body := get(t, r.web(), "/readyz", "Accept", "application/json"); reply.StatusCode != 503 || !strings.Contains(body, `"code":"`) {
+		t.Errorf("/readyz as JSON: %s %s", reply.Status, body)
+	}
 }
 
 // The coordinator is away for longer than the grant lasts, which is for long enough that half of it
@@ -173,20 +178,6 @@ func TestWhatAnOperatorDoesIsSeen(t *testing.T) {
 	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
 }
 
-func TestWorkerIDsThatOthersHoldAreSeen(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	var last *running
-	for i := range 3 {
-		c := config(dir(t))
-		c.Cluster.Coord, c.Host, c.IDs.Layout = etcd.URL("x"), fmt.Sprint("host", i), "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
-		if last = launch(t, c); i < 2 {
-			last.UntilReady()
-		}
-	}
-	last.untilServed()
-	last.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
-}
-
 // slowClaims has no claim answered until it is released.
 type slowClaims struct {
 	coord.Coordinator
@@ -243,20 +234,6 @@ func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	r.until("ready", func(info map[string]string) bool { return info["state"] == "ready" })
 }
 
-// Marks were raised to the layout's end: no worker ID can be used.
-func TestARecordBeyondTheLayoutIsSeen(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	c := config(dir(t))
-	c.Cluster.Coord, c.Grant.Publish = etcd.URL("x"), 100*time.Millisecond
-	r := start(t, c)
-	by := operator(t, c.Cluster.Coord)
-	must.Get(by.Inspect(t.Context()))(t)
-	must.Get(by.Raise(t.Context(), layoutOf(t, c).MaxTick()+1))(t)
-	r.next()
-	r.tells("floor-ahead", condition.FloorAhead.Do(), true)
-	r.says("the worker ID cannot be used")
-}
-
 func TestStepsOfTheClockAreSeen(t *testing.T) {
 	t.Parallel()
 	clock := &clocktest.Stepped{}
@@ -287,24 +264,6 @@ func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 	if strings.Contains(r.log.String(), "bring the coordinator back") {
 		t.Errorf("the log blames the coordinator:\n%s", r.log)
 	}
-}
-
-// What is asked for is more than there is, at once, in a tick, and by the user's rate.
-func TestRefusalsAreSeen(t *testing.T) {
-	c := config(dir(t))
-	c.Waiting.MaxBlock = 50 * time.Millisecond
-	c.IDs.Layout = "time=31@10s,worker=10,sequence=4;epoch=2026-01-01"
-	r := start(t, c)
-	r.refused("count-too-large", "NEXT", 1000)
-	r.shows("count-too-large")
-	r.refused("tick-exhausted", "NEXT")
-	r.shows("tick-exhausted")
-
-	c = config(dir(t))
-	c.Waiting.MaxBlock, c.Waiting.Rate = 50*time.Millisecond, "10/s"
-	r = start(t, c)
-	r.refused("user-rate", "NEXT")
-	r.shows("user-rate")
 }
 
 // Whose session expires while nobody asks claims again, and does not wait until half of its grant is

@@ -11,8 +11,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/daemon/socketfile"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -20,12 +19,6 @@ import (
 func layoutOf(t *testing.T, c daemon.Config) *generator.Layout {
 	t.Helper()
 	return must.Get(generator.ParseLayout(c.IDs.Layout))(t)
-}
-
-func tickOf(t *testing.T, layout *generator.Layout, id int64) generator.Tick {
-	t.Helper()
-	parts := must.Get(layout.Decompose(id))(t)
-	return parts.Tick
 }
 
 func TestLife(t *testing.T) {
@@ -98,18 +91,6 @@ func TestScheduleTwoDefaults(t *testing.T) {
 	}
 }
 
-func TestSocketInUse(t *testing.T) {
-	c := config(dir(t))
-	first := start(t, c)
-	second := c
-	second.Cluster.Coord += "2"
-	var used *socketfile.InUseError
-	if err := launch(t, second).End(); !errors.As(err, &used) || used.PID != os.Getpid() {
-		t.Fatalf("the second daemon ended with %v, want the holder's pid", err)
-	}
-	first.next()
-}
-
 func TestSocketPathThatIsSomethingElse(t *testing.T) {
 	d := dir(t)
 	c := config(d)
@@ -147,32 +128,6 @@ func TestLayoutWhoseTimeIsUsedUp(t *testing.T) {
 	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
 		t.Errorf("ended with %v, want the date", err)
 	}
-}
-
-func TestCoordinatorUnreachable(t *testing.T) {
-	t.Parallel()
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	etcd.Stop(0)
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.URL("test")
-	c.Waiting.MaxBlock = 2 * time.Second
-	r := launch(t, c)
-	for {
-		_, err := r.do("NEXT")
-		if err == nil {
-			t.Fatal("an ID was issued without a coordinator")
-		}
-		if strings.HasPrefix(err.Error(), "UNAVAILABLE") && strings.Contains(err.Error(), etcd.Endpoint(0)) {
-			break // the first answers may be from before the first try failed, or from before the socket was there
-		}
-	}
-	if info := r.info(); info["state"] != "starting" || info["cluster_id"] != "" {
-		t.Errorf("INFO says %s, in cluster %q", info["state"], info["cluster_id"])
-	}
-	etcd.Start(0)
-	daemontest.Create(t, c)
-	r.UntilReady()
-	r.next()
 }
 
 // The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot
@@ -223,6 +178,8 @@ func TestAllWorkerIDsHeld(t *testing.T) {
 			continue
 		}
 		late := launch(t, c)
+		late.untilServed()
+		late.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
 		for {
 			_, err := late.do("NEXT")
 			if err == nil {

@@ -1,56 +1,12 @@
 package daemon_test
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/must"
 )
-
-// decoded is the integer of an ID in another form.
-func (r *running) decoded(words ...any) int64 {
-	r.t.Helper()
-	fields, err := r.client.Do(r.t.Context(), append([]any{"DECODE"}, words...)...).Result()
-	if err != nil {
-		r.t.Fatalf("DECODE %v: %v", words, err)
-	}
-	return must.Get(strconv.ParseInt(fields.(map[any]any)["id"].(string), 10, 64))(r.t)
-}
-
-func (r *running) text(words ...any) string {
-	r.t.Helper()
-	text, err := r.client.Do(r.t.Context(), words...).Text()
-	if err != nil {
-		r.t.Fatalf("%v: %v", words, err)
-	}
-	return text
-}
-
-// The daemon's form holds for connections that ask for none. Each form is had back.
-func TestForms(t *testing.T) {
-	c := config(dir(t))
-	c.IDs.Form = "string"
-	r := start(t, c)
-	last := must.Get(strconv.ParseInt(r.text("NEXT"), 10, 64))(t)
-	for _, name := range form.Names() {
-		reply, err := r.do("NEXT", "AS", name)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		id := r.decoded(fmt.Sprint(reply), "AS", name)
-		if id <= last {
-			t.Errorf("%s %v is the ID %d, after %d", name, reply, id, last)
-		}
-		last = id
-	}
-	if uuid := r.text("NEXT", "AS", "uuid"); r.decoded(uuid) <= last {
-		t.Errorf("the UUID %s is not decoded as it is", uuid)
-	}
-}
 
 func TestAFormThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 	for want, change := range map[string]func(*daemon.Config){

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -91,6 +92,23 @@ func TestHTTP2StaysWhereATakeoverFails(t *testing.T) {
 			return h.ended(stream)(f)
 		})
 	}
+}
+
+// From a user's thirty-third connection of HTTP/2 on, each may ask for 4 things at once, and not for
+// 100.
+func TestAUsersManyConnectionsOfHTTP2MayAskForLessAtOnce(t *testing.T) {
+	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
+	next := func(want uint32) {
+		t.Helper()
+		settings := must.Get(dialHTTP2(t, d.Config).frames.ReadFrame())(t).(*http2.SettingsFrame)
+		if got, _ := settings.Value(http2.SettingMaxConcurrentStreams); got != want {
+			t.Fatalf("a connection may ask for %d things at once, want %d", got, want)
+		}
+	}
+	for range 32 {
+		next(100)
+	}
+	next(4)
 }
 
 // http2Client is a client of the daemon's socket that sees each frame.

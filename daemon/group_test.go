@@ -20,19 +20,3 @@ func TestGroupIDs(t *testing.T) {
 		}
 	}
 }
-
-// FuzzGroup: a group is a number that the system has, or an error that names the flag.
-func FuzzGroup(f *testing.F) {
-	for _, group := range []string{"", "0", "root", "4294967296", "-1", "+1", "no such group", "a:b\n"} {
-		f.Add(group)
-	}
-	f.Fuzz(func(t *testing.T, group string) {
-		id, err := groupID(group)
-		switch {
-		case err != nil && !strings.Contains(err.Error(), "--socket-group"):
-			t.Errorf("group %q: %v", group, err)
-		case err == nil && group == "" && id != -1, err == nil && group != "" && (id < 0 || id >= math.MaxUint32):
-			t.Errorf("group %q is %d", group, id)
-		}
-	})
-}

@@ -106,31 +106,6 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	}
 }
 
-// TestADaemonThatStartsIsScraped: an operator sees why it does not issue.
-func TestADaemonThatStartsIsScraped(t *testing.T) {
-	found := make(chan *daemon.Daemon, 1)
-	c := config(dir(t))
-	c.Cluster.Coord = "etcd://127.0.0.1:1/x" // nobody listens there
-	c.Waiting.MaxBlock = 10 * time.Millisecond
-	r := launchBy(t, c, scraped(found))
-	d := <-found
-	var text string
-	for ctx, stop := context.WithTimeout(t.Context(), timeout); ; {
-		_, _ = r.do("NEXT") // waits for MaxBlock
-		var got map[string]string
-		_, text, got = scrape(d)
-		if got[`flakeward_in_condition{code="coordinator-gone"}`] == "1" && got["flakeward_ready"] == "0" &&
-			got[`flakeward_requests_total{code="coordinator-gone",command="NEXT",dialect="resp"}`] != "" && got[`flakeward_request_waits_total{reason="lane"}`] != "0" {
-			stop()
-			return
-		}
-		if ctx.Err() != nil {
-			stop()
-			t.Fatalf("it is not seen that the coordinator is gone:\n%s", text)
-		}
-	}
-}
-
 // TestADaemonThatHasNotBegunIsNotScraped: there is nothing to read yet.
 func TestADaemonThatHasNotBegunIsNotScraped(t *testing.T) {
 	d := must.Get(daemon.New(config(dir(t))))(t)

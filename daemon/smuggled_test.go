@@ -12,11 +12,34 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/http2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
 )
+
+// others are clients that have done nothing wrong.
+type others struct {
+	redis *redis.Client
+	web   *http.Client
+}
+
+func newOthers(t *testing.T, d *daemontest.Daemon) others {
+	r := redis.NewClient(&redis.Options{Network: "unix", Addr: d.Config.Socket.Path, PoolSize: 1, MaxRetries: -1})
+	t.Cleanup(func() { _ = r.Close() })
+	return others{r, overSocket(t, d)}
+}
+
+// served has each of them take an ID.
+func (o others) served(t *testing.T, when string) {
+	t.Helper()
+	if _, err := o.redis.Do(t.Context(), "NEXT").Int64(); err != nil {
+		t.Errorf("%s, another client gets %v", when, err)
+	}
+	if reply, body := get(t, o.web, "/v1/ids"); reply.StatusCode != 200 {
+		t.Errorf("%s, another client gets %s", when, body)
+	}
+}
 
 // issued is how many IDs the daemon has handed out.
 func issued(t *testing.T, web *http.Client) int {
@@ -180,38 +203,4 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 			other.served(t, "afterwards")
 		})
 	}
-}
-
-// The preface of HTTP/2 may arrive in two parts. One that goes on as something else is an error.
-func TestThePrefaceOfHTTP2CutAtEachByte(t *testing.T) {
-	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
-	other := newOthers(t, d)
-	begin := func(first, second string) net.Conn {
-		conn, err := net.Dial("unix", d.Config.Socket.Path)
-		must.Do(t, err)
-		t.Cleanup(func() { _ = conn.Close() })
-		_, err = io.WriteString(conn, first)
-		if _, late := io.WriteString(conn, second); err != nil || late != nil && second == "" {
-			t.Fatal(errors.Join(err, late))
-		}
-		return conn
-	}
-	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-	for n := 1; n < len(http2.ClientPreface); n++ {
-		first, second := http2.ClientPreface[:n], http2.ClientPreface[n:]
-		whole := begin(first, second+settings)
-		if f, err := http2.NewFramer(nil, whole).ReadFrame(); err != nil || f.Header().Type != http2.FrameSettings {
-			t.Errorf("cut at %d: %v, %v", n, f, err)
-		}
-		before := issued(t, other.web)
-		got, _ := replies(bufio.NewReader(begin(first, "?\r\n\r\nGET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\nNEXT?\r\n")), 1)
-		if len(got) > 0 && got[0] != "-ERR" && got[0][0] != '4' {
-			t.Errorf("cut at %d and wrong: %q", n, got)
-		}
-		_ = begin(first, "").Close()
-		if taken := issued(t, other.web) - before; taken != 0 {
-			t.Errorf("cut at %d and wrong: %d IDs were handed out", n, taken)
-		}
-	}
-	other.served(t, "afterwards")
 }

@@ -3,11 +3,9 @@ package daemon_test
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,7 +20,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // asker is a client that never tries again, and wants every ID above the one before.
@@ -172,54 +169,16 @@ func TestTakeoverIsNotNoticed(t *testing.T) {
 	}
 }
 
-// Clients of HTTP connect again: no ID comes twice, and the address goes to the newcomer.
-func TestTakeoverEndsHTTPInOrder(t *testing.T) {
+// An address goes to the newcomer.
+func TestTheAddressGoesToTheNewcomer(t *testing.T) {
 	c := config(dir(t))
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t) // a free port
 	c.Listen.Address = l.Addr().String()
 	must.Do(t, l.Close())
-	d := start(t, c)
-	client := sockettest.HTTP(t, c.Socket.Path, false)
-	stop := make(chan struct{})
-	var pulling sync.WaitGroup
-	var mu sync.Mutex
-	seen := map[string]bool{}
-	for range 4 {
-		pulling.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				reply, err := client.Get("http://f/v1/ids?count=20")
-				if err != nil {
-					continue // its connection ended
-				}
-				var got struct{ IDs []string }
-				err = json.NewDecoder(reply.Body).Decode(&got)
-				_ = reply.Body.Close()
-				mu.Lock()
-				for _, id := range got.IDs {
-					if seen[id] || err != nil {
-						t.Errorf("%s came twice (%v)", id, err)
-					}
-					seen[id] = true
-				}
-				mu.Unlock()
-			}
-		})
+	takeOver(t, start(t, c))
+	if reply := overTCP(t, c.Listen.Address, "/readyz", ""); reply.StatusCode != 200 {
+		t.Errorf("at the address: %s", reply.Status)
 	}
-	for range 3 {
-		d = takeOver(t, d)
-	}
-	close(stop)
-	pulling.Wait()
-	if len(seen) < 100 {
-		t.Errorf("only %d IDs came: the test shows nothing", len(seen))
-	}
-	reply := must.Get(http.Get("http://" + c.Listen.Address + "/readyz"))(t)
-	_ = reply.Body.Close()
 }
 
 // A connection keeps what was agreed on it, and what it is in the middle of.
