@@ -1,9 +1,6 @@
 package issue_test
 
 import (
-	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -184,80 +181,6 @@ func TestNoBurst(t *testing.T) {
 	}
 }
 
-// Bursts, normal issue and the ring run side by side, with the clock stepping: no ID comes twice,
-// and on a connection IDs rise as long as the clock does.
-func TestBurstBesideTheRing(t *testing.T) {
-	const goroutines, ids = 6, 30_000
-	g := newFixture(t, "time=40@1ms,worker=4,sequence=6;epoch=2026-01-01", issue.Limits{Burst: 100 * time.Millisecond})
-	g.clock.Advance(5 * time.Second)
-	var steps atomic.Int64 // how often the clock went back
-	var peak atomic.Int64  // the latest tick that it went back from
-	var clock sync.Mutex
-	advance := func(d time.Duration) {
-		clock.Lock()
-		defer clock.Unlock()
-		g.clock.Advance(d)
-	}
-	var wg sync.WaitGroup
-	got := make([][]generator.Run, goroutines)
-	var compared atomic.Int64
-	for i := range goroutines {
-		wg.Go(func() {
-			random := rand.New(rand.NewPCG(uint64(i), 3))
-			conn := issue.Connection{}
-			last := int64(0)
-			for n := 0; n < ids; {
-				switch random.IntN(1000) {
-				case 0:
-					clock.Lock()
-					steps.Add(1)
-					peak.Store(max(peak.Load(), int64(g.tick())))
-					g.clock.Step(-time.Duration(random.IntN(300)) * time.Millisecond)
-					clock.Unlock()
-				case 1, 2, 3:
-					advance(time.Duration(random.IntN(100)) * time.Millisecond)
-				default:
-					advance(time.Duration(random.IntN(20)) * time.Microsecond)
-				}
-				conn.Begin()
-				clock.Lock()
-				before, caughtUp := steps.Load(), int64(g.tick()) > peak.Load()
-				clock.Unlock()
-				run, _ := g.Take(&conn, 0, 1+random.IntN(100))
-				if run.N == 0 {
-					advance(100 * time.Microsecond)
-					continue
-				}
-				if caughtUp && steps.Load() == before {
-					if compared.Add(1); run.First <= last {
-						t.Errorf("%d comes after %d", run.First, last)
-						return
-					}
-				}
-				last = max(last, run.First+int64(run.N-1))
-				n += run.N
-				got[i] = append(got[i], run)
-			}
-		})
-	}
-	wg.Wait()
-	seen := map[int64]bool{}
-	for _, runs := range got {
-		for _, run := range runs {
-			for k := range run.N {
-				id := run.First + int64(k)
-				if seen[id] {
-					t.Fatalf("%d was issued twice", id)
-				}
-				seen[id] = true
-			}
-		}
-	}
-	if steps.Load() == 0 || compared.Load() == 0 {
-		t.Errorf("the clock went back %d times, %d IDs were compared", steps.Load(), compared.Load())
-	}
-}
-
 // How far back a burst draws is so many of the layout's ticks, however long they are.
 func TestBurstInLongTicks(t *testing.T) {
 	for _, c := range []struct {
@@ -271,25 +194,6 @@ func TestBurstInLongTicks(t *testing.T) {
 		if _, tick := g.idOf(t, run); run.N != 8 || tick != g.tick()-c.back {
 			t.Errorf("in ticks of %s a burst gives %d of %d ticks ago (%+v), want 8 of %d ago", c.tick, run.N, g.tick()-tick, wait, c.back)
 		}
-	}
-}
-
-// After a change of lane a burst draws only on ticks above that of the connection's highest ID,
-// whose other numbers may be lower there.
-func TestBurstAfterAChangeOfLane(t *testing.T) {
-	g := newFixture(t, "flakeward", issue.Limits{Burst: 10 * time.Millisecond})
-	g.clock.Advance(time.Second)
-	conn := issue.Connection{Singles: true}
-	first, _ := g.Take(&conn, 0, 1)
-	_, last := g.idOf(t, first)
-	g.drop(false)
-	g.acquire(t, 0, time.Hour)
-	g.clock.Advance(5 * time.Millisecond)
-	want := last + 1 // nor is any drawn on from before the lane
-	conn.Begin()
-	run, wait := g.Take(&conn, 0, perTick+1)
-	if worker, tick := g.idOf(t, run); run.N != perTick || tick != want || worker != g.lane.Worker() {
-		t.Errorf("a burst gives %d of worker ID %d, tick %d (%+v), want a whole tick of %d", run.N, worker, tick, wait, want)
 	}
 }
 
