@@ -19,7 +19,6 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/sony/sonyflake v1.2.0
 	github.com/sony/sonyflake/v2 v2.2.0
-	github.com/valkey-io/valkey-go v1.0.79
 	github.com/yitter/idgenerator-go v1.3.3
 	go.etcd.io/etcd/api/v3 v3.7.3
 	go.etcd.io/etcd/client/v3 v3.7.3

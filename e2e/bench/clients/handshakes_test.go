@@ -3,22 +3,13 @@ package clients
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-
-	goredis "github.com/redis/go-redis/v9"
-	"github.com/redis/rueidis"
-	"github.com/valkey-io/valkey-go"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
@@ -28,8 +19,8 @@ import (
 )
 
 // handshakes are what clients send by themselves when they connect, by their default options unless
-// the name says otherwise. Those of Go clients are compared with the clients themselves; the others
-// were read in the clients' sources. An "!" stands before what the server has not.
+// the name says otherwise. They were read in the clients' sources. An "!" stands before what the
+// server has not.
 var handshakes = []struct {
 	client string
 	sends  []string // the arguments with a blank between them
@@ -223,151 +214,4 @@ func readReply(in *bufio.Reader) (string, error) {
 		return fmt.Sprintf("%c%q", kind, elements), nil
 	}
 	return "", fmt.Errorf("a reply that begins %q", line)
-}
-
-// TestGoClientsShakeHandsAsRecorded: the table has what the newest Go clients send until their first
-// request, so a client's update that brings another command is seen.
-func TestGoClientsShakeHandsAsRecorded(t *testing.T) {
-	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
-	for name, ask := range map[string]func(ctx context.Context, socket string) error{
-		"go-redis": func(ctx context.Context, socket string) error {
-			c := goredis.NewClient(&goredis.Options{Network: "unix", Addr: socket})
-			return errors.Join(c.Do(ctx, "NEXT").Err(), c.Close())
-		},
-		"rueidis": func(ctx context.Context, socket string) error {
-			c, err := rueidis.NewClient(rueidis.MustParseURL("unix://" + socket))
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return c.Do(ctx, c.B().Arbitrary("NEXT").Build()).Error()
-		},
-		"valkey-go": func(ctx context.Context, socket string) error {
-			c, err := valkey.NewClient(valkey.MustParseURL("unix://" + socket))
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			return c.Do(ctx, c.B().Arbitrary("NEXT").Build()).Error()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tap := newTap(t, daemon.Config.Socket.Path)
-			if err := ask(t.Context(), tap.socket); err != nil {
-				t.Fatal(err)
-			}
-			at := slices.IndexFunc(handshakes, func(h struct {
-				client string
-				sends  []string
-			}) bool {
-				return strings.HasPrefix(h.client, name+" ")
-			})
-			var want []string
-			for _, text := range handshakes[at].sends {
-				want = append(want, strings.TrimPrefix(text, "!"))
-			}
-			if got := tap.until("NEXT"); !slices.Equal(got, want) {
-				t.Errorf("it sends %q, and the table has %q", got, want)
-			}
-		})
-	}
-	if n := metric(t, daemon.Config.Socket.Path, "total_error_replies"); n != "0" {
-		t.Errorf("%s requests count as refused", n)
-	}
-}
-
-// tap relays connections to a socket and keeps what the clients send.
-type tap struct {
-	socket string
-
-	mu   sync.Mutex
-	sent []*bytes.Buffer
-}
-
-func newTap(t *testing.T, to string) *tap {
-	t.Helper()
-	p := &tap{socket: filepath.Join(sockettest.Dir(t), "tap")}
-	l, err := net.Listen("unix", p.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var group sync.WaitGroup
-	group.Go(func() {
-		for {
-			client, err := l.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("unix", to)
-			if err != nil {
-				client.Close()
-				continue
-			}
-			sent := &bytes.Buffer{}
-			p.mu.Lock()
-			p.sent = append(p.sent, sent)
-			p.mu.Unlock()
-			group.Go(func() { _, _ = io.Copy(client, server); client.Close() })
-			group.Go(func() {
-				_, _ = io.Copy(io.MultiWriter(tapped{p, sent}, server), client)
-				server.Close()
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close(); group.Wait(); os.Remove(p.socket) })
-	return p
-}
-
-// tapped is what one connection sends.
-type tapped struct {
-	tap *tap
-	to  *bytes.Buffer
-}
-
-func (w tapped) Write(b []byte) (int, error) {
-	w.tap.mu.Lock()
-	defer w.tap.mu.Unlock()
-	return w.to.Write(b)
-}
-
-// until returns the requests of the first connection that has sent the command, before it.
-func (p *tap) until(command string) (requests []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, sent := range p.sent {
-		requests = nil
-		in := bufio.NewReader(bytes.NewReader(sent.Bytes()))
-		for {
-			request, err := readRequest(in)
-			if err != nil {
-				break
-			}
-			if request == command {
-				return requests
-			}
-			requests = append(requests, request)
-		}
-	}
-	return nil
-}
-
-// readRequest reads an array of texts, and puts a blank between them.
-func readRequest(in *bufio.Reader) (string, error) {
-	var n int
-	if _, err := fmt.Fscanf(in, "*%d\r\n", &n); err != nil {
-		return "", err
-	}
-	words := make([]string, n)
-	for i := range words {
-		var length int
-		if _, err := fmt.Fscanf(in, "$%d\r\n", &length); err != nil {
-			return "", err
-		}
-		word := make([]byte, length+2)
-		if _, err := io.ReadFull(in, word); err != nil {
-			return "", err
-		}
-		words[i] = string(word[:length])
-	}
-	return strings.Join(words, " "), nil
 }
