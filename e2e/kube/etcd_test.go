@@ -95,7 +95,6 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 	n.await("one", "deployment/own")
 	n.grow("one", "own")
 	n.Logf("FIGURE an etcd of three members, daemons and an application on them take %v from helm install on", n.age()-began)
-	n.warned()
 
 	during := func(name string, do func()) {
 		w := window{name: name, from: evidence.Now()}
@@ -115,7 +114,6 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 	during("the daemon updated on its etcd", func() {
 		n.update(daemon, daemonPods)
 	})
-	n.costs()
 	n.kubectl("-n", "one", "delete", "deployment", "own", "--timeout="+long.String())
 	n.kubectl("-n", "one", "wait", "--for=delete", "pod", "-l", "app=own", "--timeout="+long.String())
 	n.do("helm", "uninstall", "flakeward", "--namespace", system, "--wait", "--timeout", long.String())
@@ -265,38 +263,4 @@ func (n *node) revision() string {
 		return m[1]
 	}
 	return ""
-}
-
-// warned prints what the daemon warned of at its first start.
-func (n *node) warned() {
-	out := n.kubectl("-n", system, "logs", "-l", daemonPods, "--tail=200")
-	count := 0
-	for line := range strings.Lines(out) {
-		if strings.Contains(line, "WARN") || strings.Contains(line, "ERROR") || strings.Contains(line, `"warn`) {
-			count++
-			n.Logf("the daemon warned: %.300s", line)
-		}
-	}
-	n.Logf("FIGURE the daemon warned %d times in its first %d lines", count, strings.Count(out, "\n")+1)
-}
-
-var resident = regexp.MustCompile(`VmRSS:\s+(\d+) kB`)
-
-// costs prints what the members take.
-func (n *node) costs() {
-	n.Logf("the members:\n%s", n.etcdctl("flakeward-etcd-0", "endpoint", "status", "--cluster", "-w", "table"))
-	var memory []string
-	for _, pod := range n.pods(system, etcdPods) {
-		id := n.kubectl("-n", system, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
-		for line := range strings.Lines(n.do("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "ls")) {
-			if word := strings.Fields(line); len(word) > 1 && word[0] == strings.TrimPrefix(id, "containerd://") {
-				status, err := os.ReadFile(filepath.Join("/proc", word[1], "status"))
-				n.must(err)
-				if m := resident.FindSubmatch(status); m != nil {
-					memory = append(memory, string(m[1])+" kB")
-				}
-			}
-		}
-	}
-	n.Logf("FIGURE the members of etcd take %s of memory", strings.Join(memory, ", "))
 }

@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"testing"
@@ -37,70 +36,4 @@ func fake(t *testing.T, reply func(c net.Conn, request string) (goOn bool)) (soc
 	return sockettest.Serve(t, func(_ int, c *sockettest.Conn) {
 		c.Answer(func(request string) (string, bool) { return "", reply(c, request) })
 	})
-}
-
-// counting answers NEXT with IDs that rise by one.
-type counting struct{ next int64 }
-
-func (c *counting) reply(request string) string {
-	if request != "NEXT" {
-		return "-ERR " + request + "\r\n"
-	}
-	c.next++
-	return fmt.Sprintf(":%d\r\n", c.next-1)
-}
-
-func TestClient(t *testing.T) {
-	var ids counting
-	requests := 0
-	socket := fake(t, func(c net.Conn, request string) bool {
-		reply := "-UNAVAILABLE wait\r\n"
-		if requests++; requests%100 != 50 {
-			reply = ids.reply(request)
-		}
-		_, err := io.WriteString(c, reply)
-		return err == nil
-	})
-	s, err := load.Open(t.Context(), socket, load.Config{Rate: 50_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 3 {
-		if err := s.Await(t.Context(), 500); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.Longest() <= 0 {
-		t.Error("no answer was waited for")
-	}
-	got, refused, err := s.Close()
-	if err != nil {
-		t.Error(err)
-	}
-	if len(got) < 1500 || refused < 15 {
-		t.Errorf("%d IDs, %d refused", len(got), refused)
-	}
-	for i, id := range got {
-		if id != int64(i) {
-			t.Fatalf("ID %d came in place %d", id, i)
-		}
-	}
-}
-
-func TestClientWhoseDaemonEnds(t *testing.T) {
-	var ids counting
-	socket := fake(t, func(c net.Conn, request string) bool {
-		_, _ = io.WriteString(c, ids.reply(request))
-		return ids.next < 100
-	})
-	s, err := load.Open(t.Context(), socket, load.Config{Rate: 50_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Await(t.Context(), 1_000_000); err == nil {
-		t.Error("waited for IDs that never came, and got them")
-	}
-	if ids, _, err := s.Close(); err == nil || len(ids) != 100 {
-		t.Errorf("%d IDs, %v", len(ids), err)
-	}
 }
