@@ -6,9 +6,11 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -21,6 +23,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
@@ -29,7 +32,6 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault/inject"
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -41,11 +43,7 @@ func TestMain(m *testing.M) {
 		// What the short forms do most is to wait, for the end of a session or of a grant.
 		_ = flag.Set("test.parallel", "6")
 	}
-	code := m.Run()
-	if built != "" {
-		_ = os.RemoveAll(built)
-	}
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 // timeout bounds every wait. It is long, for only a drill that fails waits for it.
@@ -247,17 +245,15 @@ func (w *testCluster) claimNodes() (n int) {
 // tick is the clock's.
 func (w *testCluster) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
 
-var (
-	built string // where the daemon was built, if it was
-
-	binary = sync.OnceValues(func() (string, error) {
-		var err error
-		if built, err = os.MkdirTemp("", "fwc-built"); err != nil {
-			return "", err
-		}
-		return process.Build(context.Background(), built)
-	})
-)
+// flakeward runs a command of the program, which must succeed, and returns what it prints.
+func (w *testCluster) flakeward(stdin io.Reader, args ...string) string {
+	w.Helper()
+	var out, complaints bytes.Buffer
+	if err := cli.Run(w.Context(), append([]string{"flakeward"}, args...), stdin, &out, &complaints, nil); err != nil {
+		w.Fatalf("%q: %v\n%s%s", args, err, &out, &complaints)
+	}
+	return out.String()
+}
 
 // contains reports whether text has all of parts.
 func contains(text string, parts ...string) bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -83,27 +82,18 @@ func (n *node) owner() owner {
 // explain has the program explain the IDs, all of which somebody issued.
 func (w *testCluster) explain(ids []int64) []owner {
 	w.Helper()
-	program, err := binary()
-	if err != nil {
-		w.Fatal(err)
-	}
-	var in, complaints bytes.Buffer
+	var in bytes.Buffer
 	for _, id := range ids {
 		fmt.Fprintln(&in, id)
 	}
-	command := exec.CommandContext(w.Context(), program, "explain", "--json", "--coord", w.url, "--timeout", timeout.String(), "-")
-	command.Stdin, command.Stderr = &in, &complaints
-	out, err := command.Output()
-	if err != nil {
-		w.Fatalf("%s: %v\n%s", command, err, &complaints)
-	}
+	out := w.flakeward(&in, "explain", "--json", "--coord", w.url, "--timeout", timeout.String(), "-")
 	var owners []owner
-	for line := range bytes.Lines(out) {
+	for line := range strings.Lines(out) {
 		var of struct {
 			ID string
 			owner
 		}
-		if err := json.Unmarshal(line, &of); err != nil {
+		if err := json.Unmarshal([]byte(line), &of); err != nil {
 			w.Fatalf("explain printed %q: %v", line, err)
 		}
 		if i := len(owners); i >= len(ids) || of.ID != strconv.FormatInt(ids[i], 10) {

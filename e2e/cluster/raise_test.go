@@ -1,13 +1,14 @@
 package cluster
 
 import (
-	"context"
 	"errors"
-	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/faultproxy"
 	"github.com/flakeward/flakeward/internal/wire"
@@ -45,12 +46,10 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 	restore()
 	const margin = 15 * time.Minute // of a raise, by default
 	raised := w.tick() + generator.Tick(margin/w.layout.TickLength())
-	w.raiseMarks()
+	w.Logf("%s", w.flakeward(nil, "cluster", "raise", "--yes", "--coord", w.url))
 	// Beyond the raise, and within the grant.
 	const beyond = 30 * time.Minute
-	c := w.config("b")
-	c.Time.Trust = true
-	b := w.spawnAhead(c, beyond)
+	b := w.startAhead(w.config("b"), beyond)
 	b.must(1000)
 	to := generator.Tick(b.number("floor"))
 	if got := b.holds(); got != worker || to <= w.tick() || to >= granted {
@@ -80,7 +79,7 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 	w.Logf("the daemon with the grant has worker ID %d and refuses with %q", a.holds(), text)
 
 	a.stop()
-	a = w.spawn(a.config)
+	a = w.start(a.config)
 	a.must(1000)
 	if got := a.number("floor"); a.holds() == worker || got < int64(raised) {
 		w.Errorf("started again, it has worker ID %d above tick %d", a.holds(), got)
@@ -96,8 +95,7 @@ func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	c := w.config("a")
 	c.Cluster.Coord = w.urlOf([]string{proxy.Address()}, "drill")
 	c.Waiting.MaxBlock = 300 * time.Millisecond
-	c.Time.Trust = true
-	n := w.spawn(c)
+	n := w.startAhead(c, 0)
 	n.must(1000)
 	for range others {
 		w.start(w.config("passes by")).stop()
@@ -109,41 +107,36 @@ func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	return n, proxy
 }
 
-// operator runs a command of `flakeward cluster`.
-func (w *testCluster) operator(command string, options ...string) {
-	w.Helper()
-	program, err := binary()
-	if err != nil {
-		w.Fatal(err)
-	}
-	out, err := exec.CommandContext(w.Context(), program, append([]string{"cluster", command, "--coord", w.url}, options...)...).CombinedOutput()
-	if err != nil {
-		w.Fatalf("cluster %s: %v\n%s", command, err, out)
-	}
-	w.Logf("cluster %s:\n%s", command, out)
-}
-
-// raiseMarks runs what the documentation says to run after a restore.
-func (w *testCluster) raiseMarks() {
-	w.Helper()
-	w.operator("raise", "--yes")
-}
-
-// awaitRaise waits until the daemon logs that it knows of the raise. Without that the test fails,
-// but goes on, for the IDs are to be judged. Meanwhile the daemon is asked for IDs: one that nobody
-// asks publishes seldom.
+// awaitRaise waits until the daemon logs that it knows of the raise. Meanwhile the daemon is asked for
+// IDs: one that nobody asks publishes seldom.
 func (n *node) awaitRaise() {
 	n.w.Helper()
-	ctx, cancel := context.WithTimeout(n.w.Context(), timeout)
-	defer cancel()
 	requests := n.stream(10)
-	err := n.process.Await(ctx, sawRaise)
+	n.w.soon(n.config.Host+" says that it knows of the raise", func() bool { return strings.Contains(n.log.String(), sawRaise) })
 	if _, _, ended := requests.stop(); ended != nil {
 		n.w.Error(ended)
 	}
-	if err != nil {
-		n.w.Errorf("%s does not say that it knows of the raise: %v", n.config.Host, err)
-	}
+}
+
+// startAhead starts a daemon that trusts its clock, which can be set and is ahead.
+func (w *testCluster) startAhead(c daemon.Config, ahead time.Duration) *node {
+	w.Helper()
+	clock := &clocktest.Stepped{}
+	clock.By.Store(int64(ahead))
+	c.Clock, c.Time.Trust = clock, true
+	n := w.start(c)
+	n.clock = clock
+	return n
+}
+
+// setClock sets how far the clock of such a daemon is ahead, and waits until the daemon sees it.
+func (n *node) setClock(ahead time.Duration) {
+	n.w.Helper()
+	n.clock.By.Store(int64(ahead))
+	n.w.soon("the clock of "+n.config.Host, func() bool {
+		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
+		return (off - ahead).Abs() < time.Minute
+	})
 }
 
 // takeBeside asks two daemons for IDs at the same instants, each until it refuses or has given
