@@ -54,13 +54,9 @@ func create(path, magic string) (*os.File, error) {
 }
 
 // Add appends e with one write, so that it is in the file when Add returns and stays
-// there however the process ends. An event that is impossible is an error and is not written. A
-// write that fails is final, for it may have left half an entry: every later Add
-// returns its error.
+// there however the process ends. A write that fails is final, for it may have left
+// half an entry: every later Add returns its error.
 func (l *Events) Add(e Event) error {
-	if err := e.check(); err != nil {
-		return fmt.Errorf("evidence %s: %w", l.file.Name(), err)
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed != nil {
@@ -81,21 +77,6 @@ func (l *Events) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.file.Close()
-}
-
-// check returns what makes e impossible.
-func (e Event) check() error {
-	switch {
-	case e.Kind < Began || e.Kind >= kinds:
-		return fmt.Errorf("there is no event of kind %d", e.Kind)
-	case e.Kind == Issued:
-		return e.Run.check()
-	case e.Worker < 0:
-		return fmt.Errorf("worker ID %d is below 0", e.Worker)
-	case e.Ending >= endings:
-		return fmt.Errorf("no call ends in the way %d", e.Ending)
-	}
-	return nil
 }
 
 // frame returns e's frame, in buf's room.
@@ -163,7 +144,7 @@ func (c *eventCoding) read(b []byte) (Event, bool) {
 			*t = generator.Tick(p.int())
 		}
 	}
-	return e, p.end() && e.check() == nil
+	return e, p.end()
 }
 
 // ReadEvents calls f with each event of the log at path, in the order in which they

@@ -44,7 +44,6 @@ const (
 	// Failed is the end of a call without success: Call, Worker, Opening as the call began, Ending.
 	// A call whose end is not written may have been done as well.
 	Failed
-	kinds
 )
 
 // Ending is how a call on the coordinator ended without success.
@@ -56,7 +55,6 @@ const (
 	Unclear Ending = iota
 	// Denied: what was to be written is another's: coord.ErrLost, or coord.ErrRaced of an opening.
 	Denied
-	endings
 )
 
 // Event is one entry of a daemon's log. Fields that its Kind does not name are zero.

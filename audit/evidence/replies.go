@@ -35,12 +35,9 @@ func CreateReplies(path string) (*Replies, error) {
 	return &Replies{file: f, out: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 
-// Add appends r, which is in the file at the latest after Flush. A reply that is
-// impossible is an error and is not written. A write that fails is final.
+// Add appends r, which is in the file at the latest after Flush. A write that fails is
+// final.
 func (l *Replies) Add(r Reply) error {
-	if err := r.check(); err != nil {
-		return fmt.Errorf("evidence %s: %w", l.file.Name(), err)
-	}
 	l.buf = l.coding.frame(l.buf, r)
 	if _, err := l.out.Write(l.buf); err != nil {
 		return fmt.Errorf("evidence: %w", err)
@@ -63,22 +60,6 @@ func (l *Replies) Close() error {
 		err = e
 	}
 	return err
-}
-
-// check returns what makes r impossible.
-func (r Reply) check() error {
-	if r.Asking < Single || r.Asking > InRuns {
-		return fmt.Errorf("there is no way of asking %d", r.Asking)
-	}
-	if r.Outcome < Got || r.Outcome > Unsent {
-		return fmt.Errorf("there is no outcome %d", r.Outcome)
-	}
-	for _, run := range r.IDs {
-		if err := run.check(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // frame returns r's frame, in buf's room.
@@ -117,7 +98,7 @@ func (c *replyCoding) read(b []byte) (Reply, bool) {
 		r.IDs[i] = p.run(&c.next)
 	}
 	r.Text = p.text()
-	return r, p.end() && r.check() == nil
+	return r, p.end()
 }
 
 // runs returns n runs to fill: nil if n is 0. Logs hold millions of entries of one run each.
