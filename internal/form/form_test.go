@@ -171,16 +171,6 @@ func TestNamesAreFoundInAnyCaseAndNearOnesAreNamed(t *testing.T) {
 	}
 }
 
-func TestAppendAllocatesNothing(t *testing.T) {
-	coder := complete(t)
-	dst := make([]byte, 0, form.Widest)
-	for _, f := range all {
-		if n := testing.AllocsPerRun(100, func() { coder.Append(dst, f, math.MaxInt64) }); n != 0 {
-			t.Errorf("%s: %v allocations", f, n)
-		}
-	}
-}
-
 // FuzzParse: a text is refused in few words, or it is what is written of the ID.
 func FuzzParse(f *testing.F) {
 	coder := complete(f)
@@ -218,24 +208,6 @@ func FuzzParseBare(f *testing.F) {
 		}
 	})
 }
-
-// fuzzThereAndBack: each ID is read back from its text in a form.
-func fuzzThereAndBack(f *testing.F, as form.Form) {
-	coder := complete(f)
-	f.Add(int64(0))
-	f.Add(int64(math.MaxInt64))
-	f.Fuzz(func(t *testing.T, id int64) {
-		id &= math.MaxInt64
-		text := string(coder.Append(nil, as, id))
-		if got, err := coder.Parse(as, text); got != id || err != nil || len(text) > form.Widest {
-			t.Fatalf("%s of %d is %q, which is read as %d, %v", as, id, text, got, err)
-		}
-	})
-}
-
-func FuzzString(f *testing.F) { fuzzThereAndBack(f, form.String) }
-func FuzzBase62(f *testing.F) { fuzzThereAndBack(f, form.Base62) }
-func FuzzUUID(f *testing.F)   { fuzzThereAndBack(f, form.UUID) }
 
 // FuzzNamed: a form is found by its name in any case, and by nothing else.
 func FuzzNamed(f *testing.F) {

@@ -245,25 +245,6 @@ func TestClustersShareNoUUID(t *testing.T) {
 	}
 }
 
-func TestUUIDsAllocateNothing(t *testing.T) {
-	c, _ := coder(t, "flakeward", cluster)
-	dst := make([]byte, 0, 64)
-	text := string(c.AppendText(nil, 1<<60))
-	raw := c.AppendBytes(nil, 1<<60)
-	if n := testing.AllocsPerRun(1000, func() {
-		dst = c.AppendText(dst[:0], 1<<60)
-		dst = c.AppendBytes(dst[:0], 1<<60)
-		if _, err := c.Parse(text); err != nil {
-			t.Error(err)
-		}
-		if _, err := c.ParseBytes(raw); err != nil {
-			t.Error(err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 var vector = regexp.MustCompile("(?m)^\\| `(.*;epoch=.*)` \\| (\\d+) \\| `(.*)` \\|$")
 
 func TestVectorsOfThePage(t *testing.T) {
