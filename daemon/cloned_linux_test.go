@@ -5,18 +5,13 @@ package daemon_test
 import (
 	"encoding/binary"
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
@@ -24,7 +19,6 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/grant"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -77,81 +71,29 @@ func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, ma
 	return members, marks
 }
 
-// load is what some connections ask for and get, without an end.
-type load struct {
-	r      *running
-	layout *generator.Layout
-	old    atomic.Pointer[[]string] // the worker IDs of which nothing may come any more
-	stop   atomic.Bool
-	served []atomic.Int64 // replies, by connection
-	seen   []map[int64]bool
-	done   sync.WaitGroup
-}
-
-func (r *running) load(connections int) *load {
-	l := &load{r: r, layout: layoutOf(r.t, r.config), served: make([]atomic.Int64, connections), seen: make([]map[int64]bool, connections)}
-	l.old.Store(new([]string))
-	for i := range connections {
-		l.seen[i] = map[int64]bool{}
-		l.done.Go(func() { l.connection(i) })
-	}
-	return l
-}
-
-func (l *load) connection(i int) {
-	t := l.r.t
-	pool := redis.NewClient(&redis.Options{Network: "unix", Addr: l.r.config.Socket.Path, MaxRetries: -1, PoolSize: 1, ReadTimeout: time.Minute})
-	defer func() { _ = pool.Close() }()
-	conn := pool.Conn() // the same one all the time
-	defer func() { _ = conn.Close() }()
-	last := int64(0)
-	for n := 1; !l.stop.Load(); n++ {
-		old := *l.old.Load()
-		ids, err := conn.Do(t.Context(), "NEXT", 1+n%3*50).Int64Slice()
-		if refused := redis.Error(nil); err != nil && !errors.As(err, &refused) {
-			return // the daemon has ended
-		}
-		if err != nil {
-			t.Errorf("connection %d: %v", i, err)
-			return
-		}
-		for _, id := range ids {
-			if id <= last {
-				t.Errorf("connection %d: ID %d came after %d", i, id, last)
+// load asks for IDs on some connections until the daemon ends, and counts the replies. Whatever is asked
+// for once the machine was cloned must get none.
+func (r *running) load(connections int, replies *atomic.Int64, cloned *atomic.Bool) *sync.WaitGroup {
+	var asking sync.WaitGroup
+	for range connections {
+		a := dial(r.t, r.config)
+		asking.Go(func() {
+			for {
+				late := cloned.Load()
+				if _, err := a.conn.Write([]byte("NEXT\r\n")); err != nil {
+					return
+				}
+				line, err := a.replies.ReadString('\n')
+				if err != nil {
+					return
+				}
+				if replies.Add(1); late && line[0] == ':' {
+					r.t.Errorf("the ID %s was asked for after the machine was cloned", line)
+				}
 			}
-			last = id
-			l.seen[i][id] = true
-			if parts, err := l.layout.Decompose(id); err != nil || slices.Contains(old, strconv.FormatUint(parts.Worker, 10)) {
-				t.Errorf("connection %d: ID %d (%+v, %v) was asked for after the machine was cloned, and comes from its original's worker ID", i, id, parts, err)
-				return
-			}
-		}
-		l.served[i].Add(1)
+		})
 	}
-}
-
-// each waits until each connection has had so many more replies.
-func (l *load) each(more int64) {
-	l.r.t.Helper()
-	for i := range l.served {
-		want := l.served[i].Load() + more
-		l.r.until("replies on each connection", func(map[string]string) bool { return l.r.t.Failed() || l.served[i].Load() >= want })
-	}
-}
-
-// end ends the load; no ID may have come twice.
-func (l *load) end() (ids int) {
-	l.stop.Store(true)
-	l.done.Wait()
-	all := map[int64]bool{}
-	for _, seen := range l.seen {
-		ids += len(seen)
-		maps.Copy(all, seen)
-	}
-	if len(all) != ids {
-		l.r.t.Errorf("%d IDs came twice", ids-len(all))
-	}
-	return ids
+	return &asking
 }
 
 // A clone ends at once, under load: whatever is asked for once the machine was cloned gets no ID, and the
@@ -166,15 +108,16 @@ func TestACloneUnderLoad(t *testing.T) {
 			r := start(t, c)
 			before := r.info()
 			claims, marks := watched(t, c)
-			l := r.load(6)
-			l.each(20)
+			var replies atomic.Int64
+			var cloned atomic.Bool
+			asking := r.load(6, &replies, &cloned)
+			r.until("a load", func(map[string]string) bool { return replies.Load() > 200 })
 			machine.clone(8)
-			gone := []string{before["worker_id"]}
-			l.old.Store(&gone)
+			cloned.Store(true)
 			if err := r.End(); !errors.Is(err, grant.ErrCopied) {
 				t.Errorf("the clone ends with %v", err)
 			}
-			t.Logf("%d IDs", l.end())
+			asking.Wait()
 			if !strings.Contains(r.log.String(), "so this process is a copy") {
 				t.Errorf("the log does not say it:\n%s", r.log)
 			}
