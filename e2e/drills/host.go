@@ -182,10 +182,10 @@ func (h *Host) Stop(ctx context.Context) error {
 }
 
 // Start starts the daemon after Kill, Stop, or its own end, and returns as soon as it runs. With
-// flags the container is made anew, for this start only, which takes longer.
+// flags the container is recreated, for this start only, which takes longer.
 func (h *Host) Start(ctx context.Context, flags ...string) error {
 	if h.cut.active() {
-		return fmt.Errorf("the daemon of %s cannot be started while it is cut off: its network is made anew, so cut or pause the coordinator's members instead", h.Name)
+		return fmt.Errorf("the daemon of %s cannot be started while it is cut off: its network is new then, so cut or pause the coordinator's members instead", h.Name)
 	}
 	h.mu.Lock()
 	same := h.present && slices.Equal(h.flags, flags)

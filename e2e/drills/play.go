@@ -120,7 +120,7 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 	var both sync.WaitGroup
 	var restored error
 	both.Go(func() { restored = s.members.restore(ctx) })
-	// The dead cannot be killed, and one that was made anew in vain is not there.
+	// The dead cannot be killed, and one that was recreated in vain is not there.
 	_, _ = engine.Docker(ctx, append([]string{"kill"}, daemons...)...)
 	for _, h := range r.Hosts {
 		text, err := h.Log(ctx)

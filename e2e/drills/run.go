@@ -44,7 +44,7 @@ type Run struct {
 	past   [][]history.Version
 
 	full     func()     // ends the fault of a full disk
-	remaking sync.Mutex // held while a container is removed and made anew
+	remaking sync.Mutex // held while a container is removed and recreated
 }
 
 // tree is where the drill's cluster is in the coordinator: etcd's prefix, ZooKeeper's chroot.

@@ -131,8 +131,8 @@ func TestALostRecordShows(t *testing.T) {
 	t.Errorf("no ID was above its record, after %d cuts of a disk that lies", limit)
 }
 
-// isRecord and inDirectory say what a flush was of: a record of the directory, which is made anew or
-// of the spare file, or the names of the records; anything in the directory.
+// isRecord and inDirectory say what a flush was of: a record of the directory, in a new file or in the
+// spare one, or the names of the records; anything in the directory.
 func isRecord(path string) bool {
 	return inDirectory(path) && (strings.HasSuffix(path, "/new") || isSpare(path) || strings.HasSuffix(path, "/workers"))
 }
