@@ -77,7 +77,7 @@ e2e: ## drills in containers, on etcd and ZooKeeper; DRILL=etcd/calm or DRILL=/c
 # ONLY=socket,idle measures these sections and leaves the page's others.
 ONLY ?=
 bench: build ## speed next to the peers: docs/benchmarks.md; some twenty minutes
-	@scripts/need peers
+	@scripts/need peers etcd zookeeper
 	$(GO) run ./e2e/bench -daemon ./flakeward -only '$(ONLY)'
 
 # About half an hour. MUTANT=floor-ignored for one.

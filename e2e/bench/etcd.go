@@ -2,76 +2,72 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"net"
-	"net/url"
-	"runtime/debug"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
+	"github.com/flakeward/flakeward/internal/process"
 )
 
-const selfEtcd = "etcd"
-
-// startEtcd starts an etcd server of one member with its default configuration, in a process of its
-// own, with its data in dir. It returns its address for clients.
-func startEtcd(ctx context.Context, dir string) (s *self, address string, err error) {
-	s, err = startReporting(ctx, selfEtcd, dir, &address)
-	return s, address, err
+// etcdProgram is the newest etcd of those that the tests have, where `scripts/need etcd` puts it.
+func etcdProgram() (string, error) {
+	dir, err := os.Getwd() // below the root of the source
+	for err == nil {
+		program := filepath.Join(dir, ".bin", "etcd", "3.7", "etcd")
+		if _, missing := os.Stat(program); missing == nil {
+			return program, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("run `scripts/need etcd`")
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "", err
 }
 
-// serveEtcd is that server, and reports the address. It listens on loopback, on ports that the
-// kernel chooses.
-func serveEtcd(ctx context.Context, dir string, report *json.Encoder) (err error) {
-	c := embed.NewConfig()
-	c.Dir = dir
-	if c.ListenPeerUrls, err = loopback(); err != nil {
-		return err
-	}
-	if c.ListenClientUrls, err = loopback(); err != nil {
-		return err
-	}
-	c.AdvertisePeerUrls, c.AdvertiseClientUrls = c.ListenPeerUrls, c.ListenClientUrls
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.LogLevel = "fatal" // it says much at its end, and its errors are returned
-	e, err := embed.StartEtcd(c)
+// startEtcd starts an etcd server of one member with its defaults and its data in dir, and returns its
+// address for clients once it serves. It listens on loopback, on ports that the kernel chose.
+func startEtcd(ctx context.Context, program, dir string) (s *process.Process, address string, err error) {
+	address, err = loopback()
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	defer e.Close()
-	ready := e.Server.ReadyNotify()
+	peers, err := loopback()
+	if err != nil {
+		return nil, "", err
+	}
+	s, err = process.Start(ctx, process.Program{Command: []string{
+		program, "--data-dir", dir, "--log-level", "error",
+		"--listen-client-urls", "http://" + address, "--advertise-client-urls", "http://" + address,
+		"--listen-peer-urls", "http://" + peers, "--initial-advertise-peer-urls", "http://" + peers, "--initial-cluster", "default=http://" + peers,
+	}})
+	if err != nil {
+		return nil, "", err
+	}
 	for {
+		reply, err := http.Get("http://" + address + "/health")
+		if err == nil {
+			_ = reply.Body.Close() // its status is what is looked at
+		}
+		if err == nil && reply.StatusCode == http.StatusOK {
+			return s, address, nil
+		}
 		select {
-		case <-ready:
-			ready = nil
-			if err := report.Encode(c.ListenClientUrls[0].Host); err != nil {
-				return err
-			}
-		case err := <-e.Err():
-			return err
-		case <-ctx.Done():
-			return nil
+		case <-time.After(10 * time.Millisecond):
+		case <-s.Ended(): // as it does when ctx ends
+			return nil, "", s.Gone()
 		}
 	}
 }
 
 // loopback is an address that the kernel chose a moment ago.
-func loopback() ([]url.URL, error) {
+func loopback() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return []url.URL{{Scheme: "http", Host: l.Addr().String()}}, l.Close()
-}
-
-// moduleVersion is the version of a module that this program was built with.
-func moduleVersion(path string) string {
-	info, ok := debug.ReadBuildInfo()
-	if ok {
-		for _, m := range info.Deps {
-			if m.Path == path {
-				return m.Version
-			}
-		}
-	}
-	return unknown
+	return l.Addr().String(), l.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -71,4 +72,17 @@ func loadAverage() string {
 		return unknown
 	}
 	return strings.Join(fields[:3], " ")
+}
+
+// moduleVersion is the version of a module that this program was built with.
+func moduleVersion(path string) string {
+	info, ok := debug.ReadBuildInfo()
+	if ok {
+		for _, m := range info.Deps {
+			if m.Path == path {
+				return m.Version
+			}
+		}
+	}
+	return unknown
 }

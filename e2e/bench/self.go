@@ -18,7 +18,6 @@ import (
 var selves = map[string]func(context.Context, []string, *json.Encoder) error{
 	selfPull:     told(pull),
 	selfHold:     told(hold),
-	selfEtcd:     told(serveEtcd),
 	selfGenerate: told(generate),
 	selfPace:     told(servePace),
 	selfConstant: told(serveConstant),

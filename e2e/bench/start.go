@@ -57,11 +57,15 @@ func measureStarts(ctx context.Context, s setting) (found report.Findings, err e
 // startsOnEtcd starts daemons whose coordinator is an etcd of one member that runs on this machine,
 // with etcd's own defaults.
 func startsOnEtcd(ctx context.Context, s setting, rounds int) (found report.Findings, err error) {
-	etcd, address, err := startEtcd(ctx, filepath.Join(s.dir, "etcd"))
+	program, err := etcdProgram()
+	if err != nil {
+		return absent("etcd", err), nil
+	}
+	etcd, address, err := startEtcd(ctx, program, filepath.Join(s.dir, "etcd"))
 	if err != nil {
 		return found, err
 	}
-	defer etcd.end()
+	defer etcd.Kill()
 	return startsOn(ctx, s, rounds, "etcd", "etcd://"+address+"/start")
 }
 
@@ -74,11 +78,7 @@ func startsOnZooKeeper(ctx context.Context, s setting, rounds int) (found report
 	}
 	zk, err := zkserver.New(dir, zkserver.Options{})
 	if err != nil {
-		for _, what := range startKinds("ZooKeeper") {
-			found.Figures = append(found.Figures, report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Absent: "ZooKeeper is not installed"})
-		}
-		found.Missing = append(found.Missing, "ZooKeeper: "+err.Error())
-		return found, nil
+		return absent("ZooKeeper", err), nil
 	}
 	defer func() { err = errors.Join(err, zk.Close()) }()
 	ready, cancel := context.WithTimeout(ctx, timeout)
@@ -110,6 +110,15 @@ func startsOn(ctx context.Context, s setting, rounds int, name, url string) (fou
 		found.Figures = append(found.Figures, f.AtMost(mostRunning.Seconds()))
 	}
 	return found, nil
+}
+
+// absent are the figures of a coordinator that is not installed.
+func absent(name string, err error) (found report.Findings) {
+	for _, what := range startKinds(name) {
+		found.Figures = append(found.Figures, report.Figure{Group: startGroup, What: what, Unit: report.Seconds, Absent: name + " is not installed"})
+	}
+	found.Missing = append(found.Missing, name+": "+err.Error())
+	return found
 }
 
 // startKinds are the figures of a coordinator that runs.
