@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -153,46 +152,6 @@ func TestNoSocket(t *testing.T) {
 		var unreachable *client.UnreachableError
 		if !errors.As(err, &unreachable) || unreachable.Socket != socket || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-// Next allocates nothing, from stock and over many runs. The daemon is in this process, and counts
-// as well.
-func TestNextAllocatesNothing(t *testing.T) {
-	c := open(t, start(t, dir(t), roomy).Config.Socket.Path)
-	for range 100000 {
-		nextID(t, c)
-	}
-	runs := make([]client.Run, 0, 64)
-	for name, f := range map[string]func(){
-		"Next": func() { nextID(t, c) },
-		"AppendTake": func() {
-			var err error
-			if runs, err = c.AppendTake(t.Context(), runs[:0], 10); err != nil {
-				t.Fatal(err)
-			}
-		},
-	} {
-		// testing.AllocsPerRun would leave the daemon and the client one processor for both.
-		const calls, tries = 200000, 10
-		allocations := func() uint64 {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			for range calls {
-				f()
-			}
-			runtime.ReadMemStats(&after)
-			return after.Mallocs - before.Mallocs
-		}
-		// Each request allocates, and there are many where a busy machine lets IDs grow old. Calls
-		// that allocate do so each time.
-		least := allocations()
-		for try := 1; least > calls/20 && try < tries; try++ {
-			least = min(least, allocations())
-		}
-		if least > calls/20 {
-			t.Errorf("%d allocations or more in %d calls of %s", least, calls, name)
 		}
 	}
 }

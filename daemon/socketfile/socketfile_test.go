@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -228,47 +227,6 @@ func TestCloseLeavesAnothersFile(t *testing.T) {
 		t.Errorf("Close: %v", err)
 	}
 	checkAlive(t, second, path)
-}
-
-// However many processes start at once over a stale socket, one listens and the others are told so.
-func TestOneOfManyStarters(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	for range 50 {
-		leave(t, path)
-		const starters = 8
-		var (
-			mu    sync.Mutex
-			won   []*listener
-			wg    sync.WaitGroup
-			begin = make(chan struct{})
-		)
-		for range starters {
-			wg.Go(func() {
-				<-begin
-				l, err := try(path, 0, -1)
-				var inUse *socketfile.InUseError
-				if err != nil && !errors.As(err, &inUse) {
-					t.Errorf("got %v", err)
-				}
-				if err == nil {
-					mu.Lock()
-					defer mu.Unlock()
-					won = append(won, l)
-				}
-			})
-		}
-		close(begin)
-		wg.Wait()
-		if len(won) != 1 {
-			t.Fatalf("%d of %d listen", len(won), starters)
-		}
-		if c, err := net.Dial("unix", path); err != nil {
-			t.Errorf("the winner is not to be reached: %v", err)
-		} else {
-			_ = c.Close()
-		}
-		_ = won[0].Close()
-	}
 }
 
 // While another process has the lock, nobody touches the socket. What is handed over has it as well.
