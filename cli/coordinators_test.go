@@ -53,10 +53,10 @@ func join(t *testing.T, url, host string) *member {
 // hold claims a worker ID and has it granted span more than its floor.
 func (m *member) hold(t *testing.T, from generator.Tick, span generator.Tick) (coord.Claim, generator.Tick) {
 	t.Helper()
-	claim, err := coordtest.Claim(t.Context(), m, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+	claim, err := m.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	for all := new(coord.ExhaustedError); errors.As(err, &all) && t.Context().Err() == nil; {
 		// A server that is busy has not ended a session yet whose coordinator was closed.
-		claim, err = coordtest.Claim(t.Context(), m, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+		claim, err = m.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	}
 	must.Do(t, err)
 	ceiling := max(claim.Floor(), from) + span

@@ -43,15 +43,14 @@ type Coordinator interface {
 	// Known is what the last answers told of the cluster that was joined. It asks nobody.
 	Known() Cluster
 
-	// Claim obtains a worker ID of the cluster's range (Layout.Range, Operator.Widen), whose record is
-	// opened by Pending.Open. It retries while other
-	// claimants win the race, until ctx ends. When every worker ID is held it returns an
-	// *ExhaustedError, and when Request.Fresh is set and the floor of each that is free is above
-	// Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
+	// Claim obtains a worker ID of the cluster's range (Layout.Range, Operator.Widen), and opens its
+	// record. It retries while other claimants win the race, until ctx ends. When every worker ID is
+	// held it returns an *ExhaustedError, and when Request.Fresh is set and the floor of each that is
+	// free is above Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
 	// Request.Fresh or Look is set neither has made one. After any other error a claim node may
 	// linger: it bars nobody but its own worker ID, and is reaped by a later Extend or with the
 	// session.
-	Claim(ctx context.Context, request Request) (Pending, error)
+	Claim(ctx context.Context, request Request) (Claim, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
 	// in the order of their worker IDs, as of one moment.
@@ -60,25 +59,6 @@ type Coordinator interface {
 	// Close ends the session, which frees every claim of this coordinator
 	// without lowering a record, and waits for all that it started.
 	Close() error
-}
-
-// Pending is a claim on a worker ID whose record is not opened yet: the first of two steps.
-// Nothing was written to the record, and no lock is held. Its caller does what has to come
-// before the opening, and calls Open once. A claim that is never opened bars its worker ID
-// until the session ends.
-type Pending interface {
-	// Worker returns the worker ID, from 0 to Layout.Workers-1.
-	Worker() int
-
-	// Continues reports whether the record's holder is Request.Opening and its mark at or
-	// below Request.Mark, as the claim found the record. If it does not, the caller's lane
-	// of that worker ID must not issue any more from before Open is called.
-	Continues() bool
-
-	// Open opens the record if it is still as the claim found it. Otherwise it answers
-	// ErrRaced: what Continues says is void, and Claim is to be called again. After any
-	// error the claim is given up, as after an error of Claim.
-	Open(ctx context.Context) (Claim, error)
 }
 
 // Claim is a worker ID held. Its methods are safe for concurrent use; Extend
@@ -96,15 +76,9 @@ type Claim interface {
 	// record's holder. ClusterEpochOf tells when it was made.
 	Opening() string
 
-	// Continues reports whether, until this claim's opening replaced it, the
-	// record's holder was Request.Opening and its mark at or below Request.Mark: it is
-	// what Pending.Continues said. Only then may the caller go on from what it had: the
-	// lane of a lost claim, or the journal's mark.
-	Continues() bool
-
-	// Floor returns the tick above which nothing was granted before. A claim that does not
-	// continue issues only above it. It is the record's ceiling as the opening found it, or
-	// what all ceilings were raised to if that is more; 0 for a worker ID that was never granted.
+	// Floor returns the tick above which nothing was granted before: the claim issues only above it.
+	// It is the record's ceiling as the opening found it, or what all ceilings were raised to if that
+	// is more; 0 for a worker ID that was never granted.
 	Floor() generator.Tick
 
 	// Extend raises what is granted to progress.Ceiling; a ceiling
@@ -121,8 +95,8 @@ type Claim interface {
 
 	// Release stores the larger of last, the highest tick that was issued, and
 	// the floor of the grants that this claim had, as the record's ceiling, and
-	// frees the worker ID in the same step if the claim node is there. The caller has closed its lane and
-	// journaled last before. ErrLost means that the claim is lost, and that nothing was
+	// frees the worker ID in the same step if the claim node is there. The caller has closed its lane
+	// before. ErrLost means that the claim is lost, and that nothing was
 	// lowered but by a try whose reply was lost, before another opened the record or
 	// made the tree anew; and so does ErrOtherCluster. After any other error the
 	// outcome is unknown, and the call may be made again. After a nil error every
@@ -212,12 +186,10 @@ type Identity struct {
 	Boot string
 }
 
-// Request says which worker ID is wanted, and what the caller could continue
-// from. The zero value wants worker ID 0; see AnyWorker.
+// Request says which worker ID is wanted. The zero value wants worker ID 0; see AnyWorker.
 type Request struct {
-	// Worker is the worker ID that is wanted: the one that the journal names or
-	// that the lost claim had. AnyWorker asks for the one that this host had last.
-	// It is a preference; another worker ID may be the answer.
+	// Worker is the worker ID that is wanted: the one that the lost claim had. AnyWorker asks for the
+	// one that this host had last. It is a preference; another worker ID may be the answer.
 	Worker int
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
 	// Worker and the host's preference are then ignored. It looks first, as with Look.
@@ -226,19 +198,14 @@ type Request struct {
 	// finds nothing writes nothing. It is for a caller to whom the last one has found
 	// nothing; the first call of a start is quicker without.
 	Look bool
-	// Opening is the ID of the opening that the caller's lane or journal came
-	// from; empty when there is none.
-	Opening string
-	// Mark is the journal's mark that goes with Opening. It is the caller's floor
-	// if the claim continues.
-	Mark generator.Tick
 	// Latest is the highest floor that the caller is willing to wait for. A free
 	// worker ID at or below it is preferred to one above, and the lowest of those
 	// is taken if there is no other; with Fresh, none of them is.
 	Latest generator.Tick
-	// Before, if not nil, is called before each claim node is made. An error of it ends the call, with
-	// nothing more sent.
-	Before func() error
+	// Before, if not nil, is called before each claim node is made, with AnyWorker, and before each
+	// opening of a record is sent, with its worker ID. An error of it ends the call, with nothing more
+	// sent: the node of an opening that is not sent stays.
+	Before func(worker int) error
 }
 
 // AnyWorker is the Request.Worker of a caller that wants none in particular.

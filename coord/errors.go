@@ -11,10 +11,6 @@ import (
 // was released. It is final: a worker ID must be claimed anew.
 var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 
-// ErrRaced means that a record or the cluster record changed between the two steps of a claim. Nothing
-// was opened.
-var ErrRaced = errors.New("the record was changed by another before it was opened; claim again")
-
 // ErrRaised is ErrLost for a claim that was opened before an operator raised all marks.
 var ErrRaised = fmt.Errorf("all marks were raised, and nothing above what they were raised to may be issued from an older grant: %w", ErrLost)
 

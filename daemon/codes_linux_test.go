@@ -184,7 +184,7 @@ type slowClaims struct {
 	released <-chan struct{}
 }
 
-func (c slowClaims) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
+func (c slowClaims) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	<-c.released
 	return c.Coordinator.Claim(ctx, r)
 }

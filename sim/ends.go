@@ -14,24 +14,24 @@ var wantedEnds = []struct {
 	what, place string
 	hows        []string
 }{
-	{"create a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
-	{"delete a claim", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Refusal, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"create a claim", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"delete a claim", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Refusal, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"delete a claim", "grant.(*claimer).publish", []string{simulation.Answered}},
 	{"end the session", "lifecycle.(*Lifecycle).Leave", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
 	{"extend a grant", "grant.(*claimer).publish", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"list own claims", "grant.(*claimer).publish", []string{simulation.Answered}},
-	{"list the claims", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
+	{"list the claims", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Unheard, simulation.Unknown, simulation.Landed}},
 	{"list the claims", "lifecycle.(*Lifecycle).evidence", []string{simulation.Answered, simulation.Unheard}},
-	{"list the records", "grant.(*claimer).claim", []string{simulation.Answered}},
+	{"list the records", "grant.(*claimer).acquire", []string{simulation.Answered}},
 	{"look for the layout", "grant.(*contact).lookAgain.func1", []string{simulation.Answered}},
 	{"look for the layout", "lifecycle.(*Lifecycle).try", []string{simulation.Answered, simulation.Unheard}},
-	{"open a record", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
-	{"open a session", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Landed}},
-	{"read the host's worker ID", "grant.(*claimer).claim", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
-	{"read what was claimed", "grant.(*claimer).claim", []string{simulation.Answered}},
+	{"open a record", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
+	{"open a session", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Landed}},
+	{"read the host's worker ID", "grant.(*claimer).acquire", []string{simulation.Answered, simulation.Unheard, simulation.Unknown}},
+	{"read what was claimed", "grant.(*claimer).acquire", []string{simulation.Answered}},
 	{"release a worker ID", "grant.(*claimer).leave", []string{simulation.Answered}},
 	{"release a worker ID", "grant.(*claimer).shut", []string{simulation.Answered, simulation.Refusal}},
-	{"take a number", "grant.(*claimer).claim", []string{simulation.Answered}},
+	{"take a number", "grant.(*claimer).acquire", []string{simulation.Answered}},
 }
 
 // endings says how many ends there were, and is an error if many seeds leave out a wanted one.

@@ -53,7 +53,8 @@ type Ending uint8
 const (
 	// Unclear: it may have been done, or may be yet.
 	Unclear Ending = iota
-	// Denied: what was to be written is another's: coord.ErrLost, or coord.ErrRaced of an opening.
+	// Denied: what was to be written is another's: coord.ErrLost, or an opening that others were faster
+	// than.
 	Denied
 )
 

@@ -199,7 +199,7 @@ func (w *recorder) open() coord.Coordinator {
 
 func (w *recorder) claim(c coord.Coordinator, worker int) coord.Claim {
 	w.t.Helper()
-	claim, err := coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40})
+	claim, err := c.Claim(w.t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
 	if err != nil || claim.Worker() != worker {
 		w.t.Fatalf("claim worker ID %d: %v", worker, err)
 	}

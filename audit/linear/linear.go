@@ -41,7 +41,7 @@ type Kind uint8
 
 // The kinds of operations.
 const (
-	// Open is the opening of a record, by Pending.Open.
+	// Open is the opening of a record, by Coordinator.Claim.
 	Open Kind = iota
 	// Extend is Claim.Extend.
 	Extend

@@ -80,14 +80,19 @@ func (c *calls) begin(e evidence.Event) (call, error) {
 
 // failed writes down how the call ended, and returns its error.
 func (c call) failed(err error) error {
-	e := evidence.Event{Kind: evidence.Failed, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening}
-	if errors.Is(err, coord.ErrLost) || errors.Is(err, coord.ErrRaced) {
-		e.Ending = evidence.Denied
+	how := evidence.Unclear
+	if errors.Is(err, coord.ErrLost) {
+		how = evidence.Denied
 	}
-	if unwritten := c.log(e); unwritten != nil {
+	if unwritten := c.ended(how); unwritten != nil {
 		return errors.Join(err, unwritten)
 	}
 	return err
+}
+
+// ended writes down that the call ended without success.
+func (c call) ended(how evidence.Ending) error {
+	return c.log(evidence.Event{Kind: evidence.Failed, Call: c.began.Call, Worker: c.began.Worker, Opening: c.began.Opening, Ending: how})
 }
 
 // done writes down that the call succeeded.
@@ -96,44 +101,51 @@ func (c call) done(e evidence.Event) error {
 	return c.log(e)
 }
 
-// claimed hands over a claim when it has been written down. One that could not be stays until its
-// session ends, as after any error.
-func (c call) claimed(how evidence.Kind, held coord.Claim) (coord.Claim, error) {
-	e := evidence.Event{Kind: how, Opening: held.Opening(), Floor: held.Floor()}
-	if err := c.done(e); err != nil {
-		return nil, err
-	}
-	return &claim{held, c.calls}, nil
-}
-
 type coordinator struct {
 	coord.Coordinator
 	calls *calls
 }
 
-func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
-	p, err := c.Coordinator.Claim(ctx, r)
-	if err != nil {
+// Claim hands over a claim when it has been written down. One that could not be stays until its
+// session ends, as after any error. Each opening is a call of its own: where another is tried, others
+// were faster.
+func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
+	var opening *call // that is under way
+	before := r.Before
+	r.Before = func(worker int) error {
+		if before != nil {
+			if err := before(worker); err != nil {
+				return err
+			}
+		}
+		if raced := opening; raced != nil {
+			opening = nil
+			if err := raced.ended(evidence.Denied); err != nil {
+				return err
+			}
+		}
+		if worker == coord.AnyWorker {
+			return nil
+		}
+		began, err := c.calls.begin(evidence.Event{Kind: evidence.Claiming, Worker: worker})
+		if err == nil {
+			opening = &began
+		}
+		return err
+	}
+	held, err := c.Coordinator.Claim(ctx, r)
+	last := opening
+	opening = nil // the claim asks Before when it makes its node again
+	switch {
+	case err != nil && last != nil:
+		return nil, last.failed(err)
+	case err != nil:
 		return nil, err
 	}
-	return pending{p, c.calls}, nil
-}
-
-type pending struct {
-	coord.Pending
-	calls *calls
-}
-
-func (p pending) Open(ctx context.Context) (coord.Claim, error) {
-	c, err := p.calls.begin(evidence.Event{Kind: evidence.Claiming, Worker: p.Worker()})
-	if err != nil {
+	if err := last.done(evidence.Event{Kind: evidence.Claimed, Opening: held.Opening(), Floor: held.Floor()}); err != nil {
 		return nil, err
 	}
-	held, err := p.Pending.Open(ctx)
-	if err != nil {
-		return nil, c.failed(err)
-	}
-	return c.claimed(evidence.Claimed, held)
+	return &claim{held, c.calls}, nil
 }
 
 // claim is compared by its address, as claims are.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -19,6 +18,7 @@ import (
 // fakeCoordinator is a source, a coordinator and a claim that say yes, unless err is set.
 type fakeCoordinator struct {
 	coord.Coordinator
+	tries              int // openings of a claim
 	extended, released int
 	failed             chan struct{}
 	err                error // of every call on what is held
@@ -27,18 +27,21 @@ type fakeCoordinator struct {
 func (*fakeCoordinator) Take(*issue.Connection, uint32, int) (generator.Run, issue.Wait) {
 	return generator.Run{First: 7, N: 3}, issue.Wait{}
 }
-func (l *fakeCoordinator) Claim(context.Context, coord.Request) (coord.Pending, error) {
-	return held{l}, nil
+func (l *fakeCoordinator) Claim(_ context.Context, r coord.Request) (coord.Claim, error) {
+	for range l.tries {
+		if err := errors.Join(r.Before(coord.AnyWorker), r.Before(5)); err != nil {
+			return nil, err
+		}
+	}
+	return held{l}, l.err
 }
 func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
-func (l held) Open(context.Context) (coord.Claim, error)         { return l, l.err }
 func (held) Worker() int                                         { return 5 }
 func (held) Name() string                                        { return "name" }
 func (held) Opening() string                                     { return "opening" }
-func (held) Continues() bool                                     { return true }
 func (held) Floor() generator.Tick                               { return 9 }
 func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return l.err }
 func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return l.err }
@@ -61,9 +64,9 @@ func open(t *testing.T) (*File, func()) {
 // believed.
 func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	f, fail := open(t)
-	l := &fakeCoordinator{}
+	l := &fakeCoordinator{tries: 1}
 	source, c := f.Source(l), f.Coordinator(l)
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{})
+	claim, err := c.Claim(t.Context(), coord.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +77,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if run, wait := source.Take(&issue.Connection{}, 0, 3); run != (generator.Run{}) || !errors.Is(wait.Err, os.ErrClosed) {
 		t.Errorf("Take: %+v, %v", run, wait.Err)
 	}
-	if claim, err := coordtest.Claim(t.Context(), c, coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
+	if claim, err := c.Claim(t.Context(), coord.Request{}); claim != nil || !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Claim: %v, %v", claim, err)
 	}
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 0 {
@@ -88,9 +91,9 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 // TestEachCallIsWrittenDownAsItBeginsAndEnds: with what was asked for, and how it ended.
 func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 	var all []evidence.Event
-	l := &fakeCoordinator{}
+	l := &fakeCoordinator{tries: 1}
 	c := Coordinator(l, func(e evidence.Event) error { all = append(all, e); return nil })
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{Latest: 6})
+	claim, err := c.Claim(t.Context(), coord.Request{Latest: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +104,9 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 			t.Errorf("Extend: %v, want %v", got, err)
 		}
 	}
-	l.err = coord.ErrRaced
-	pending, err := c.Claim(t.Context(), coord.Request{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := pending.Open(t.Context()); err != coord.ErrRaced {
-		t.Errorf("Open: %v", err)
+	l.err, l.tries = unclear, 2
+	if _, err := c.Claim(t.Context(), coord.Request{}); err != unclear {
+		t.Errorf("Claim: %v, want %v", err, unclear)
 	}
 	extending := evidence.Event{Kind: evidence.Extending, Worker: 5, Opening: "opening", Ceiling: 7, Issued: 8}
 	numbered := func(call uint64, e evidence.Event) evidence.Event { e.Call = call; return e }
@@ -122,6 +121,7 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		numbered(3, extending), failed(3, evidence.Unclear),
 		numbered(4, extending), failed(4, evidence.Denied),
 		{Kind: evidence.Claiming, Call: 5, Worker: 5}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},
+		{Kind: evidence.Claiming, Call: 6, Worker: 5}, {Kind: evidence.Failed, Call: 6, Worker: 5, Ending: evidence.Unclear},
 	}
 	if !slices.Equal(all, want) {
 		t.Errorf("written down:\n%+v\nwant:\n%+v", all, want)
@@ -132,20 +132,20 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 func TestASuccessThatCannotBeWrittenDownIsNotBelieved(t *testing.T) {
 	full := errors.New("no space")
 	left := 3
-	c := Coordinator(&fakeCoordinator{}, func(evidence.Event) error {
+	c := Coordinator(&fakeCoordinator{tries: 1}, func(evidence.Event) error {
 		if left--; left < 0 {
 			return full
 		}
 		return nil
 	})
-	claim, err := coordtest.Claim(t.Context(), c, coord.Request{})
+	claim, err := c.Claim(t.Context(), coord.Request{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, do := range map[string]func() error{
 		"Extend":  func() error { return claim.Extend(t.Context(), coord.Progress{}) },
 		"Release": func() error { return claim.Release(t.Context(), 1) },
-		"Claim":   func() error { _, err := coordtest.Claim(t.Context(), c, coord.Request{}); return err },
+		"Claim":   func() error { _, err := c.Claim(t.Context(), coord.Request{}); return err },
 	} {
 		left = 1 // the call's beginning
 		if err := do(); !errors.Is(err, full) {

@@ -22,7 +22,7 @@ func elsewhere(err error) bool {
 }
 
 // Claim implements coord.Coordinator.
-func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.Pending, error) {
+func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
 	j, err := c.cluster.ready()
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ type claimant struct {
 
 // sticky tries the worker ID that is asked for and then the one that this host had last. It returns
 // neither a claim nor an error if both are held or too far ahead.
-func (cl claimant) sticky(ctx context.Context) (*pending, error) {
+func (cl claimant) sticky(ctx context.Context) (*held, error) {
 	request, tried := cl.request, -1
 	if request.Worker >= 0 {
 		tried = request.Worker
@@ -107,7 +107,7 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 
 // fresh tries the worker ID that a new node's number assigns, then one that a
 // listing shows as free. lost is how many such rounds were lost to others.
-func (cl claimant) fresh(ctx context.Context, lost int) (*pending, error) {
+func (cl claimant) fresh(ctx context.Context, lost int) (*held, error) {
 	claim, err := cl.worker(ctx, BySequence, true)
 	if !elsewhere(err) {
 		return claim, err
@@ -122,7 +122,7 @@ func (cl claimant) fresh(ctx context.Context, lost int) (*pending, error) {
 // looking makes no node before a listing has shown that there is something to be had. Then it tries
 // the sticky worker ID, unless a re-lease asks, the one that a new node's number assigns, and one
 // of those that the listing shows.
-func (cl claimant) looking(ctx context.Context, lost int) (*pending, error) {
+func (cl claimant) looking(ctx context.Context, lost int) (*held, error) {
 	near, sticky, err := cl.near(ctx)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (cl claimant) somewhere() int { return cl.ids.First + cl.c.random.pick(cl.i
 func choice(lost int) int { return 1 << min(lost, 10) }
 
 // choose tries one of the worker IDs that were found.
-func (cl claimant) choose(ctx context.Context, found *search) (*pending, error) {
+func (cl claimant) choose(ctx context.Context, found *search) (*held, error) {
 	free := found.best
 	if i := slices.IndexFunc(free, found.late); i >= 0 {
 		free = free[:max(i, 1)]

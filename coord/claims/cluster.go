@@ -33,43 +33,17 @@ func (j *cluster) raise() coord.Raise {
 	return coord.Raise{Floor: j.floor, ClusterEpoch: j.epoch}
 }
 
-// continues is the test of invariant 6: whether what the caller has was the last to come
-// from the record, so that it goes on from it. What was opened before the marks were raised is void.
-func (j *cluster) continues(r record, request coord.Request) bool {
-	return request.Opening != "" && r.Holder == request.Opening && j.opened(r) && r.Mark <= request.Mark
-}
-
 // found is the record as the next holder finds it, also where there is none yet.
 func (j *cluster) found(r record) record {
 	r.Ceiling = max(r.Ceiling, j.floor)
 	return r
 }
 
-// floorFor is the tick above which the caller could issue if it opened r.
-func (j *cluster) floorFor(r record, request coord.Request) generator.Tick {
-	if j.continues(r, request) {
-		return request.Mark
-	}
-	return j.found(r).Ceiling
-}
-
-// opening is the record as an opening writes it, still without the opening's ID, and its bounds.
-type opening struct {
-	record  record
-	from    generator.Tick // the holder issues above it; the history keeps it
-	minimum generator.Tick // a release never goes below it
-}
-
-// opening opens the record that was found.
-func (j *cluster) opening(found record, request coord.Request, continues bool) opening {
+// opening is the record as an opening writes it, still without the opening's ID.
+func (j *cluster) opening(found record) record {
 	r := j.found(found)
-	r.Time = 0
-	if !continues {
-		r.Mark, r.Issued = 0, 0 // the holder before has issued that
-		return opening{record: r, from: r.Ceiling, minimum: r.Ceiling}
-	}
-	// What all marks were raised to is never the caller's own.
-	return opening{record: r, from: request.Mark, minimum: max(found.Issued, j.floor)}
+	r.Time, r.Mark, r.Issued = 0, 0, 0 // the holder before has issued that
+	return r
 }
 
 // raised reports whether the marks were raised over more than the record knows of,

@@ -7,9 +7,8 @@
 // worker ID, so they are assigned in turn without anybody comparing anything; a sticky
 // one names the worker ID itself.
 //
-// Who owns a worker ID opens its record: whatever depends on who the holder was is
-// decided on the record as it was read, and the opening is stored only if the record
-// still has that version. So a claimant that is
+// Who owns a worker ID opens its record: what it is granted from there is decided on the record as it
+// was read, and the opening is stored only if the record still has that version. So a claimant that is
 // wrong about anything fails to write, and claims and sessions decide only when a worker ID
 // changes hands: a holder whose claim node is gone goes on, and makes it again. Every later write is
 // fenced in the same way and carries a nonce, by
@@ -57,8 +56,8 @@ const mostHistory = 16
 // Coordinator implements coord.Coordinator and coord.Operator. Make it with New.
 //
 // It has a part for each idea: membership says in which cluster a request is made, nodes keeps
-// account of the own claim nodes, a claimant makes one claim, a pending one opens its record, and
-// held is the claim from then on.
+// account of the own claim nodes, a claimant makes one claim and opens its record, and held is the
+// claim from then on.
 type Coordinator struct {
 	store        Store
 	identity     coord.Identity

@@ -14,15 +14,13 @@ import (
 
 // held implements coord.Claim.
 type held struct {
-	c         *Coordinator
-	worker    int
-	before    func() error // see coord.Request.Before
-	epoch     string       // the cluster record's at the opening
-	opening   string
-	continues bool
-	floor     generator.Tick
-	minimum   generator.Tick         // a release never goes below it
-	name      atomic.Pointer[string] // of the claim node; empty while it is not there
+	c       *Coordinator
+	worker  int
+	before  func(worker int) error // see coord.Request.Before
+	epoch   string                 // the cluster record's at the opening
+	opening string
+	floor   generator.Tick         // a release never goes below it
+	name    atomic.Pointer[string] // of the claim node; empty while it is not there
 
 	mutex    mutex.Mutex // guards what follows; held during a request
 	node     Node        // the last one, whether or not it is there
@@ -49,7 +47,6 @@ func (a attempt) doing() string {
 func (h *held) Worker() int           { return h.worker }
 func (h *held) Name() string          { return *h.name.Load() }
 func (h *held) Opening() string       { return h.opening }
-func (h *held) Continues() bool       { return h.continues }
 func (h *held) Floor() generator.Tick { return h.floor }
 
 // Why a claim is lost.
@@ -157,7 +154,7 @@ func (h *held) release(ctx context.Context, last generator.Tick) error {
 	if h.lost != nil {
 		return h.lost
 	}
-	to := max(h.minimum, h.record.Issued, last)
+	to := max(h.floor, h.record.Issued, last)
 	next := h.record
 	next.Ceiling, next.Issued, next.Mark = to, to, to
 	return h.write(ctx, attempt{record: next, release: true})

@@ -26,10 +26,10 @@ type interval struct {
 // coordinator was restored from a backup, and the marks were raised over it.
 func unknown(from generator.Tick) interval { return interval{From: from} }
 
-// interval is the entry of an own opening, which issues above from.
-func (c *Coordinator) interval(opened record, from generator.Tick, since int64) interval {
+// interval is the entry of an own opening.
+func (c *Coordinator) interval(opened record, since int64) interval {
 	return interval{
-		From: from, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
+		From: opened.Ceiling, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: opened.Claim,
 		Opening: opened.Holder, Version: c.identity.Version, Since: since,
 	}
 }

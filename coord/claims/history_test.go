@@ -62,7 +62,6 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 		}
 		var r record
 		stored := Entry{}
-		var mark generator.Tick
 		cut := false // the oldest entries may be gone
 		for i := range rapid.IntRange(1, 20).Draw(t, "openings") {
 			name := string(rune('A' + i))
@@ -77,27 +76,20 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 				j = &cluster{epoch: name, floor: max(j.floor, to)}
 			}
 			opening := coord.OpeningID(name, j.epoch)
-			var request coord.Request
-			if rapid.Bool().Draw(t, "continues") {
-				request.Opening, request.Mark = r.Holder, mark
-			}
-			continues := j.continues(r, request)
-			o := j.opening(r, request, continues)
-			before, from := r, o.from
-			r = o.record
+			before := r
+			r = j.opening(r)
+			from := r.Ceiling
 			r.Holder, r.Claim, r.Nonce = opening, "claim", "nonce"
 			if r.Ceiling < before.Ceiling || r.Ceiling < j.floor {
 				t.Fatalf("%+v, opened as %+v: a tick is free that was granted", before, r)
 			}
-			stored = c.nextHistory(j, 0, stored, before, c.interval(r, from, 0))
+			stored = c.nextHistory(j, 0, stored, before, c.interval(r, 0))
 			stored.Version = int64(i + 1)
 			if kept, _ := decodeHistory(stored.Value); len(kept) == bound {
 				cut = true
 			}
-			if !continues {
-				mark = from
-			}
-			// It grants, and issues in the grant, up to its mark.
+			// It grants, and issues in the grant, up to a mark.
+			mark := from
 			for range rapid.IntRange(0, 2).Draw(t, "extends") {
 				r.Ceiling += up("grant")
 				mark = max(mark, min(mark+up("mark"), r.Ceiling))
@@ -106,7 +98,7 @@ func TestOpeningsIssueApartAndHistoryNamesThem(t *testing.T) {
 				issue(tick, opening)
 			}
 			if rapid.Bool().Draw(t, "released") {
-				r.Ceiling = max(mark, o.minimum)
+				r.Ceiling = mark
 			}
 		}
 		list, err := decodeHistory(stored.Value)

@@ -2,23 +2,37 @@ package claims
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/flakeward/flakeward/coord"
 )
 
-// worker makes a claim node that names the worker ID and owns it. It returns
-// errTaken if another claim owns it, and errAhead, if strict, when the floor would be
-// above request.Latest.
-func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*pending, error) {
-	c, request := cl.c, cl.request
-	n, err := cl.createNode(ctx, worker)
-	if err != nil {
-		return nil, err
+// worker claims the worker ID and opens it. It returns errTaken if another claim owns it, and
+// errAhead, if strict, when the floor would be above request.Latest.
+func (cl claimant) worker(ctx context.Context, worker int, strict bool) (*held, error) {
+	for {
+		n, err := cl.createNode(ctx, worker)
+		if err != nil {
+			return nil, err
+		}
+		if strict && n.cluster.found(n.record).Ceiling > cl.request.Latest {
+			cl.c.nodes.discard(ctx, n.Node)
+			return nil, fmt.Errorf("worker ID %d: %w", n.Worker, errAhead)
+		}
+		h, err := cl.open(ctx, n)
+		if !errors.Is(err, errRaced) {
+			return h, err
+		}
 	}
-	if strict && n.cluster.floorFor(n.record, request) > request.Latest {
-		c.nodes.discard(ctx, n.Node)
-		return nil, fmt.Errorf("worker ID %d: %w", n.Worker, errAhead)
+}
+
+// before asks the caller whether to go on: see coord.Request.Before.
+func (cl claimant) before(worker int) error {
+	if cl.request.Before == nil {
+		return nil
 	}
-	return &pending{c: c, node: n, request: request, continues: n.cluster.continues(n.record, request)}, nil
+	return cl.request.Before(worker)
 }
 
 // owned is a claim node that owns its worker ID, with the record as it was then.
@@ -32,7 +46,7 @@ type owned struct {
 // createNode makes a claim node. If it does not own its worker ID it is deleted
 // again, and the error is errTaken; the worker ID is returned all the same.
 func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
-	c, request := cl.c, cl.request
+	c := cl.c
 	value := member{
 		Host: c.identity.Host, PID: c.identity.PID, Incarnation: c.identity.Incarnation, Version: c.identity.Version, Boot: c.identity.Boot,
 		Since: c.clock.Now().Wall / 1e6,
@@ -41,10 +55,8 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 		n := owned{Created: Created{Node: Node{Worker: worker}}, since: value.Since}
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 			n.cluster = j
-			if request.Before != nil {
-				if err := request.Before(); err != nil {
-					return err
-				}
+			if err := cl.before(coord.AnyWorker); err != nil {
+				return err
 			}
 			if worker != BySequence && !j.ids().Has(worker) {
 				return fmt.Errorf("worker ID %d of %v: %w", worker, j.ids(), errRange)

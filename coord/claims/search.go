@@ -124,7 +124,7 @@ func (s *search) visit(worker int, stored Entry) bool {
 			s.c.log.Error("a worker ID is not assigned", "worker", worker, "error", err)
 			return true
 		}
-		a := candidate{worker, s.cluster.floorFor(r, s.request), at}
+		a := candidate{worker, s.cluster.found(r).Ceiling, at}
 		s.add(a)
 		if !s.late(a) {
 			s.suitable++
@@ -140,7 +140,7 @@ func (s *search) pass(distance int) {
 		if s.taken[worker] {
 			continue
 		}
-		s.add(candidate{worker, s.cluster.floorFor(record{}, s.request), s.passed})
+		s.add(candidate{worker, s.cluster.found(record{}).Ceiling, s.passed})
 		s.unused++
 	}
 }

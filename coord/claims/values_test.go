@@ -6,10 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/generator"
 )
 
 func FuzzDecodeRecord(f *testing.F) {
@@ -95,47 +92,4 @@ func FuzzDecodeHost(f *testing.F) {
 			t.Errorf("%q is worker ID %d", b, worker)
 		}
 	})
-}
-
-// The test of invariant 6, over all cases that differ.
-func TestContinues(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SampledFrom([]string{"", "A", "B"})
-		mark := rapid.Custom(func(t *rapid.T) generator.Tick { return generator.Tick(rapid.Int64Range(0, 3).Draw(t, "")) })
-		j := &cluster{epoch: ids.Draw(t, "epoch"), floor: generator.Tick(rapid.Int64Range(7, 11).Draw(t, "floor"))}
-		opening := func(of string) (id string) {
-			if token := ids.Draw(t, of); token != "" {
-				id = coord.OpeningID(token, ids.Draw(t, of+"'s epoch"))
-			}
-			return id
-		}
-		r := record{Holder: opening("holder"), Mark: mark.Draw(t, "record's mark"), Ceiling: 9}
-		q := coord.Request{Opening: opening("opening"), Mark: mark.Draw(t, "journal_mark")}
-		want := r.Holder != "" && r.Holder == q.Opening && q.Mark >= r.Mark && coord.ClusterEpochOf(r.Holder) == j.epoch
-		if got := j.continues(r, q); got != want {
-			t.Fatalf("%+v for %+v continues: %v", r, q, got)
-		}
-		floor := max(9, j.floor)
-		if want {
-			floor = q.Mark
-		}
-		if got := j.floorFor(r, q); got != floor {
-			t.Fatalf("%+v for %+v has floor %d, want %d", r, q, got, floor)
-		}
-	})
-}
-
-// A release goes down to what the claim's own grants began above, and never below what
-// all marks were raised to.
-func TestLeastOf(t *testing.T) {
-	r := record{Ceiling: 100, Issued: 40}
-	for _, test := range []struct {
-		floor     generator.Tick
-		continues bool
-		want      generator.Tick
-	}{{0, false, 100}, {0, true, 40}, {70, false, 100}, {70, true, 70}, {200, false, 200}, {200, true, 200}} {
-		if got := (&cluster{floor: test.floor}).opening(r, coord.Request{}, test.continues).minimum; got != test.want {
-			t.Errorf("raised to %d, continues %v: %d, want %d", test.floor, test.continues, got, test.want)
-		}
-	}
 }

@@ -146,7 +146,7 @@ func TestOpenADirectory(t *testing.T) {
 		} else if uuid != cluster.UUID {
 			t.Errorf("the cluster's UUID was %s and is %s", uuid, cluster.UUID)
 		}
-		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
+		claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
 		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
 		floors = append(floors, int64(claim.Worker()), int64(claim.Floor()))
 		coordtest.Close(t, c)
@@ -162,7 +162,7 @@ func TestDirectoriesSpread(t *testing.T) {
 	for range 4 {
 		c := must.Get(Open(t.Context(), Config{URL: "dir:" + t.TempDir(), Identity: identity}))(t)
 		coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: coord.MaxWorkers})
-		claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker}))(t)
+		claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker}))(t)
 		seen[claim.Worker()] = true
 		coordtest.Close(t, c)
 	}

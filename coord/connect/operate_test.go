@@ -19,7 +19,7 @@ func serve(t *testing.T, c Config) (coord.Coordinator, coord.Claim) {
 	c.Identity = identity
 	d := must.Get(Open(t.Context(), c))(t)
 	coordtest.Join(t, d, coord.Layout{Text: "layout", Workers: 1024})
-	claim := must.Get(coordtest.Claim(t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
+	claim := must.Get(d.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
 	return d, claim
 }

@@ -57,7 +57,7 @@ func abandonedClaim(k *kit) {
 			}
 			p := coord.Progress{Ceiling: keeps.Floor() + 10}
 			release, ok := k.abandoned(n, i, func(ctx context.Context) error {
-				_, err := Claim(ctx, n, r)
+				_, err := n.Claim(ctx, r)
 				return err
 			})
 			if !ok {

@@ -101,7 +101,7 @@ func exhausted(k *kit) {
 	n, late := k.start("a"), k.start("b")
 	claims := []coord.Claim{n.claim(fresh()), n.claim(fresh()), n.claim(fresh())}
 	for _, r := range []coord.Request{anyone(), fresh(), wanting(1)} {
-		_, err := Claim(k.Context(), late, r)
+		_, err := late.Claim(k.Context(), r)
 		var full *coord.ExhaustedError
 		if !errors.As(err, &full) || full.Held != 3 || full.Workers != 3 {
 			k.Fatalf("Claim(%+v) with all held: %v, want an ExhaustedError of 3 held of 3", r, err)

@@ -164,25 +164,24 @@ func wanting(worker int) coord.Request {
 	return r
 }
 
-// continuing is the request of one who had the claim and lost it.
-func continuing(c coord.Claim, mark generator.Tick) coord.Request {
-	r := wanting(c.Worker())
-	r.Opening, r.Mark = c.Opening(), mark
-	return r
-}
-
 func (n *node) claim(r coord.Request) coord.Claim {
 	n.k.Helper()
-	return n.claimWith(r, func(coord.Pending) {})
-}
-
-func (n *node) claimWith(r coord.Request, between func(coord.Pending)) coord.Claim {
-	n.k.Helper()
-	c, err := ClaimWith(n.k.Context(), n, r, between)
+	c, err := n.Claim(n.k.Context(), r)
 	if err != nil {
 		n.k.Fatalf("Claim(%+v): %v", r, err)
 	}
 	return c
+}
+
+// atOpening has a request call do before each opening is sent.
+func atOpening(r coord.Request, do func(worker int)) coord.Request {
+	r.Before = func(worker int) error {
+		if worker != coord.AnyWorker {
+			do(worker)
+		}
+		return nil
+	}
+	return r
 }
 
 func (n *node) members() []coord.Member {

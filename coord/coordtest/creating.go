@@ -194,7 +194,7 @@ func createdAnew(k *kit) {
 		},
 		"Release": func(ctx context.Context, _ *node, c coord.Claim, _ coord.Operator) error { return c.Release(ctx, 300) },
 		"Claim": func(ctx context.Context, n *node, _ coord.Claim, _ coord.Operator) error {
-			_, err := Claim(ctx, n, wanting(1))
+			_, err := n.Claim(ctx, wanting(1))
 			return err
 		},
 		"Raise": func(ctx context.Context, _ *node, _ coord.Claim, o coord.Operator) error {

@@ -31,7 +31,7 @@ func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator)
 	for name, call := range map[string]func() error{
 		"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
 		"Release": func() error { return c.Release(k.Context(), 300) },
-		"Claim":   func() error { _, err := Claim(k.Context(), n, anyone()); return err },
+		"Claim":   func() error { _, err := n.Claim(k.Context(), anyone()); return err },
 		"Look":    func() error { _, err := n.Look(k.Context()); return err },
 		"Members": func() error { _, err := n.Members(k.Context()); return err },
 		"Join":    func() error { return stranger.join() },
@@ -83,7 +83,7 @@ func imported(k *kit) {
 	n, c := k.held()
 	o := k.operator()
 	k.raise(o, 700)
-	c = n.claim(continuing(c, 400))
+	c = n.claim(wanting(c.Worker()))
 	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 800, Mark: 900})
 	other := k.start("b").claim(wanting(2))
 	k.extend(other, coord.Progress{Ceiling: 1500, Issued: 900, Mark: 1000})
@@ -112,11 +112,11 @@ func imported(k *kit) {
 		k.Errorf("Extend by who held it before left %+v", m)
 	}
 	k.revoke(n)
-	if back := k.start("a").claim(continuing(c, 900)); back.Worker() != c.Worker() || !back.Continues() {
-		k.Errorf("the holder got worker ID %d, continues %v; want %d, true", back.Worker(), back.Continues(), c.Worker())
+	if back := k.start("a").claim(wanting(c.Worker())); back.Worker() != c.Worker() {
+		k.Errorf("the holder got worker ID %d, want %d", back.Worker(), c.Worker())
 	}
-	if got := k.start("b").claim(anyone()); got.Worker() != other.Worker() || got.Continues() || got.Floor() != 1500 {
-		k.Errorf("a start of the other host got worker ID %d, continues %v, floor %d; want %d, false, 1500", got.Worker(), got.Continues(), got.Floor(), other.Worker())
+	if got := k.start("b").claim(anyone()); got.Worker() != other.Worker() || got.Floor() != 1500 {
+		k.Errorf("a start of the other host got worker ID %d, floor %d; want %d, 1500", got.Worker(), got.Floor(), other.Worker())
 	}
 }
 
@@ -237,7 +237,7 @@ func importInterrupted(k *kit) {
 	}
 	k.Wipe(k)
 	must.Do(k, k.Operator(k).Import(k.Context(), first))
-	if back := k.start("a").claim(continuing(c, 400)); !back.Continues() || n.uuid != must.Get(k.operator().Inspect(k.Context()))(k).UUID {
-		k.Errorf("the holder got worker ID %d, and does not continue", back.Worker())
+	if back := k.start("a").claim(wanting(c.Worker())); back.Floor() != 1000 || n.uuid != must.Get(k.operator().Inspect(k.Context()))(k).UUID {
+		k.Errorf("the holder got worker ID %d above %d, want it above 1000", back.Worker(), back.Floor())
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 var failing = []testCase{
 	{"in doubt: any one request of a claim's life", anyRequest},
-	{"in doubt: any one request of a claim that continues", anyRequestContinuing},
+	{"in doubt: any one request of a claim on what another claim had", anyRequestAgain},
 	{"in doubt: any one request of a first boot", anyRequestJoin},
 	{"orphans are reaped", orphansReaped},
 	{"orphans of two claimants do not bar both", orphansOfTwo},
@@ -56,14 +56,9 @@ func (k *kit) retried(what string, call func() error) {
 
 func (k *kit) claimed(what string, n *node, r coord.Request) coord.Claim {
 	k.Helper()
-	return k.claimedWith(what, n, r, func(coord.Pending) {})
-}
-
-func (k *kit) claimedWith(what string, n *node, r coord.Request, between func(coord.Pending)) coord.Claim {
-	k.Helper()
 	var c coord.Claim
 	k.retried(what+": Claim", func() (err error) {
-		c, err = ClaimWith(k.Context(), n, r, between)
+		c, err = n.Claim(k.Context(), r)
 		return err
 	})
 	return c
@@ -116,7 +111,7 @@ func anyRequest(k *kit) {
 	})
 }
 
-func anyRequestContinuing(k *kit) {
+func anyRequestAgain(k *kit) {
 	observer := k.start("observer")
 	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
 		n := k.start("a")
@@ -124,22 +119,19 @@ func anyRequestContinuing(k *kit) {
 		if c.Worker() != 5 {
 			k.Fatalf("%s: worker ID %d, want 5", what, c.Worker())
 		}
-		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: c.Floor() + 1, Mark: c.Floor() + 10}
+		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: c.Floor() + 1}
 		k.extend(c, p)
 		k.revoke(n)
 		happened := arm(n)
-		back := k.claimedWith(what, n, continuing(c, p.Mark), func(p coord.Pending) {
-			if !p.Continues() {
-				k.Errorf("%s: the lane had to end, though the record was its own throughout", what)
-			}
-		})
-		if back.Worker() != 5 || !back.Continues() || back.Floor() != p.Ceiling {
-			k.Fatalf("%s: worker ID %d, continues %v, floor %d; want 5, true, %d", what, back.Worker(), back.Continues(), back.Floor(), p.Ceiling)
+		back := k.claimed(what, n, wanting(5))
+		if back.Worker() != 5 || back.Floor() != p.Ceiling {
+			k.Fatalf("%s: worker ID %d, floor %d; want 5, %d", what, back.Worker(), back.Floor(), p.Ceiling)
 		}
 		p.Ceiling += 100
+		p.Issued = p.Ceiling - 50
 		k.acknowledged(what, observer, back, p)
 		k.alone(what, observer, n, back, p)
-		k.retried(what+": Release", func() error { return back.Release(k.Context(), p.Mark) })
+		k.retried(what+": Release", func() error { return back.Release(k.Context(), p.Issued) })
 		k.retried(what+": Close", n.Close)
 		return happened()
 	})
@@ -175,7 +167,7 @@ func (k *kit) orphaned(observer, n *node, r coord.Request) {
 	before, round := len(observer.members()), 0
 	for i := 0; len(observer.members()) == before; i++ {
 		happened := k.Fault(k, n.Coordinator, i, true)
-		c, err := Claim(k.Context(), n, r)
+		c, err := n.Claim(k.Context(), r)
 		if err == nil {
 			k.release(c, 10)
 		}
@@ -222,7 +214,7 @@ func orphansOfTwo(k *kit) {
 		a, b := k.start("a"), k.start("b")
 		k.orphaned(holder, a, wanting(last))
 		happened := k.Fault(k, b.Coordinator, i, true)
-		if c, err := Claim(k.Context(), b, wanting(last)); err == nil {
+		if c, err := b.Claim(k.Context(), wanting(last)); err == nil {
 			k.Fatalf("%s: worker ID %d was claimed behind another's claim", what, c.Worker())
 		}
 		if !happened() {
@@ -235,7 +227,7 @@ func orphansOfTwo(k *kit) {
 		for range 2 {
 			for _, n := range []*node{a, b} {
 				ctx, cancel := context.WithTimeout(k.Context(), claimTimeout)
-				c, err := Claim(ctx, n, anyone())
+				c, err := n.Claim(ctx, anyone())
 				cancel()
 				var full *coord.ExhaustedError
 				switch {

@@ -153,24 +153,34 @@ func (f *fighter) lose() {
 	}
 }
 
+// open claims. Each opening is an operation of its own: where another is tried, others were faster.
 func (f *fighter) open() {
-	request := anyone()
-	pending, err := f.node.Claim(f.kit.Context(), request)
-	if err != nil {
-		return // everything is held, or a reply was lost
-	}
-	o := linear.Op{Client: f.number, Kind: linear.Open, Call: f.now(), Worker: pending.Worker()}
-	claim, err := pending.Open(f.kit.Context())
-	if o.Return = f.now(); err == nil {
-		o.Opening, o.Floor = claim.Opening(), claim.Floor()
-		f.claim, f.ceiling, f.issued = claim, claim.Floor(), 0
-	} else {
-		o.Outcome, o.Opening = linear.Unknown, fmt.Sprint(linear.Unseen, f.unknown.Add(1))
-		if errors.Is(err, coord.ErrRaced) {
-			o.By = o.Return // a try whose reply was lost may have been stored, and another after it
+	var o *linear.Op // that is under way
+	failed := func(by int64) {
+		if o != nil {
+			o.Return, o.By = f.now(), by
+			o.Outcome, o.Opening = linear.Unknown, fmt.Sprint(linear.Unseen, f.unknown.Add(1))
+			f.note(*o)
+			o = nil
 		}
 	}
-	f.note(o)
+	request := anyone()
+	request.Before = func(worker int) error {
+		failed(f.now()) // a try whose reply was lost may have been stored, and another after it
+		if worker != coord.AnyWorker {
+			o = &linear.Op{Client: f.number, Kind: linear.Open, Call: f.now(), Worker: worker}
+		}
+		return nil
+	}
+	claim, err := f.node.Claim(f.kit.Context(), request)
+	if err != nil {
+		failed(0)
+		return
+	}
+	o.Return, o.Opening, o.Floor = f.now(), claim.Opening(), claim.Floor()
+	f.claim, f.ceiling, f.issued = claim, claim.Floor(), 0
+	f.note(*o)
+	o = nil // the claim asks Before when it makes its node again
 }
 
 func (f *fighter) extend() {

@@ -48,7 +48,7 @@ func racingBoots(k *kit) {
 				return
 			}
 			n.uuid = cluster.UUID
-			c, err := Claim(k.Context(), n, anyone())
+			c, err := n.Claim(k.Context(), anyone())
 			if err != nil {
 				errs[i] = err
 				return
@@ -81,7 +81,7 @@ func joinNothing(k *kit) {
 		if got, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: 600}); !errors.Is(err, coord.ErrNoCluster) {
 			k.Fatalf("Join: %+v, %v; want ErrNoCluster", got, err)
 		}
-		if _, err := Claim(k.Context(), n, anyone()); !errors.Is(err, coord.ErrNotJoined) {
+		if _, err := n.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
 			k.Errorf("Claim: %v, want ErrNotJoined", err)
 		}
 		if _, err := k.Operator(k).Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) {
@@ -108,7 +108,7 @@ func otherLayout(k *kit) {
 			k.Errorf("the error %q does not name %q", err, part)
 		}
 	}
-	if _, err := Claim(k.Context(), c, anyone()); !errors.Is(err, coord.ErrNotJoined) {
+	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Claim after a Join that was refused: %v, want ErrNotJoined", err)
 	}
 	if got := k.start("c").uuid; got != first.uuid {
@@ -118,7 +118,7 @@ func otherLayout(k *kit) {
 
 func notJoined(k *kit) {
 	c := k.Open(k, coord.Identity{Host: "a", Incarnation: "a1"})
-	if _, err := Claim(k.Context(), c, anyone()); !errors.Is(err, coord.ErrNotJoined) {
+	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Claim: %v, want ErrNotJoined", err)
 	}
 	if _, err := c.Members(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
@@ -136,7 +136,7 @@ func closed(k *kit) {
 		k.extend(c, coord.Progress{Ceiling: 100})
 		return n, c
 	})
-	if _, err := Claim(k.Context(), n, anyone()); !errors.Is(err, coord.ErrClosed) {
+	if _, err := n.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrClosed) {
 		k.Errorf("Claim after Close: %v, want ErrClosed", err)
 	}
 	if _, err := n.Members(k.Context()); !errors.Is(err, coord.ErrClosed) {
@@ -234,8 +234,8 @@ func callsOf(n *node, c coord.Claim) []call {
 			_, err := n.Join(ctx, coord.Layout{Text: text, Workers: n.k.workers})
 			return err
 		}},
-		{"Claim", func(ctx context.Context) error { _, err := Claim(ctx, n, anyone()); return err }},
-		{"Claim fresh", func(ctx context.Context) error { _, err := Claim(ctx, n, fresh()); return err }},
+		{"Claim", func(ctx context.Context) error { _, err := n.Claim(ctx, anyone()); return err }},
+		{"Claim fresh", func(ctx context.Context) error { _, err := n.Claim(ctx, fresh()); return err }},
 		{"Members", func(ctx context.Context) error { _, err := n.Members(ctx); return err }},
 		{"Look", func(ctx context.Context) error { _, err := n.Look(ctx); return err }},
 		{"Extend", func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 9000}) }},

@@ -13,7 +13,6 @@ import (
 var raising = []testCase{
 	{"raised: a holder has lost its claim and comes back above", raisedHolder},
 	{"raised: a record that nobody holds, and a worker ID without one", raisedFree},
-	{"raised: raised marks, old journal", raisedOldJournal},
 	{"raised: a release goes no lower", raisedRelease},
 	{"raised: never lowers, and each time is a new cluster epoch", raisedTwice},
 	{"raised: a write that was on its way is void", raisedUnderWrites},
@@ -49,24 +48,14 @@ func raisedHolder(k *kit) {
 		}
 	}
 	for _, c := range []coord.Claim{extended, released} {
-		drops := 0
-		back := n.claimWith(continuing(c, 400), Drops(&drops))
-		if back.Worker() != c.Worker() || back.Continues() || back.Floor() != 5000 || drops == 0 {
-			k.Errorf("back: worker ID %d, continues %v, floor %d, dropped %d times; want %d, false, 5000, at least once",
-				back.Worker(), back.Continues(), back.Floor(), drops, c.Worker())
+		back := n.claim(wanting(c.Worker()))
+		if back.Worker() != c.Worker() || back.Floor() != 5000 {
+			k.Errorf("back: worker ID %d, floor %d; want %d, 5000", back.Worker(), back.Floor(), c.Worker())
 		}
 		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100, Mark: 5200})
 		if m, _ := n.member(c.Worker()); m.Ceiling != 6000 || m.Opening != back.Opening() {
 			k.Errorf("the next cluster epoch's holder stored %+v", m)
 		}
-	}
-	// Its own journal is good again.
-	k.revoke(n)
-	now, _ := k.mark(o, 1)
-	r := wanting(1)
-	r.Opening, r.Mark = now.Holder, 5200
-	if c := n.claim(r); !c.Continues() {
-		k.Error("what was opened after the raise does not continue")
 	}
 }
 
@@ -85,21 +74,6 @@ func raisedFree(k *kit) {
 		}
 	}
 	k.workers = 8
-}
-
-// The state as a backup has it: a holder that crashed with mark 50 and grant 60. Another
-// had opened since and issued to 100. All are raised, and the first one's host starts.
-func raisedOldJournal(k *kit) {
-	n := k.start("j")
-	c := n.claim(wanting(3))
-	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45, Mark: 50})
-	k.revoke(n)
-	k.raise(k.operator(), 200)
-	drops := 0
-	got := k.start("j").claimWith(continuing(c, 50), Drops(&drops))
-	if got.Worker() != 3 || got.Continues() || got.Floor() != 200 || drops == 0 {
-		k.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 3, false, 200, at least once", got.Worker(), got.Continues(), got.Floor(), drops)
-	}
 }
 
 func raisedRelease(k *kit) {
@@ -122,14 +96,6 @@ func raisedRelease(k *kit) {
 		k.Errorf("floor %d, want 200", got)
 	}
 	stored("released")
-	c = n.claim(wanting(3))
-	k.extend(c, coord.Progress{Ceiling: 1000})
-	k.revoke(n)
-	if c = n.claim(continuing(c, 0)); !c.Continues() {
-		k.Fatal("does not continue")
-	}
-	k.release(c, 10)
-	stored("continued and released")
 }
 
 // raiseWhenJoined makes the cluster and raises its marks.
@@ -177,8 +143,8 @@ func raisedUnderWrites(k *kit) {
 	}{
 		{"Claim", func(n *node, c coord.Claim) func(context.Context) error {
 			k.revoke(n)
-			r := continuing(c, 1<<40)
-			return func(ctx context.Context) error { _, err := Claim(ctx, n, r); return err }
+			r := wanting(c.Worker())
+			return func(ctx context.Context) error { _, err := n.Claim(ctx, r); return err }
 		}},
 		{"Extend", func(_ *node, c coord.Claim) func(context.Context) error {
 			return func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 1 << 30}) }
@@ -298,10 +264,10 @@ func raisedTold(k *kit) {
 	k.revoke(late)
 	k.raise(o, 7000)
 	refused := errors.New("not now")
-	r := continuing(old, 0)
-	r.Before = func() error { return refused }
+	r := wanting(old.Worker())
+	r.Before = func(int) error { return refused }
 	claims := len(n.members())
-	if _, err := Claim(k.Context(), late, r); !errors.Is(err, refused) {
+	if _, err := late.Claim(k.Context(), r); !errors.Is(err, refused) {
 		k.Errorf("Claim: %v, want what Before answered", err)
 	}
 	if len(n.members()) != claims {

@@ -36,7 +36,7 @@ func rangeKept(k *kit) {
 		if i%2 == 1 {
 			n = k.start("other")
 		}
-		c, err := Claim(k.Context(), n, r)
+		c, err := n.Claim(k.Context(), r)
 		var full *coord.ExhaustedError
 		switch {
 		case i < upper.Count && err != nil:

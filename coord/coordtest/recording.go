@@ -11,11 +11,9 @@ import (
 var recording = []testCase{
 	{"opening: leaves the ceiling as it is", openingKeepsCeiling},
 	{"opening: has a fresh ID each time", openingIDs},
-	{"opening: continues only what came last from the record", continuesTable},
-	{"opening: a pending claim says beforehand whether it continues", pendingContinues},
+	{"opening: the claim is there before it", openingAfterClaim},
 	{"opening: not of a record that another has opened meanwhile", racedOpening},
 	{"the holder who came back", holderWhoCameBack},
-	{"W1, W2, W1: only the newest opening of W1 is continued", backToTheFirst},
 	{"extend: raises and never lowers", extendRaises},
 	{"extend: after the session ended, the claim is made again", extendAfterSession},
 	{"extend: after another's claim, lost for good", extendAfterClaim},
@@ -23,7 +21,6 @@ var recording = []testCase{
 	{"extend: by two of one process, each on its own worker ID", extendTwo},
 	{"release: lowers to the last tick and frees at once", releaseLowers},
 	{"release: never below the floor of its own grants", releaseFloor},
-	{"release: what was continued is lowered too", releaseContinued},
 	{"release: after the session ended, lowers too", releaseAfterSession},
 	{"release: after another's opening, lowers nothing", releaseAfterOpening},
 }
@@ -31,8 +28,8 @@ var recording = []testCase{
 func openingKeepsCeiling(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
-	if c.Floor() != 0 || c.Continues() {
-		k.Errorf("first opening: floor %d, continues %v; want 0, false", c.Floor(), c.Continues())
+	if c.Floor() != 0 {
+		k.Errorf("first opening: floor %d, want 0", c.Floor())
 	}
 	k.extend(c, coord.Progress{Ceiling: 700, Issued: 20, Mark: 30})
 	k.revoke(n)
@@ -57,134 +54,76 @@ func openingIDs(k *kit) {
 	}
 }
 
-func continuesTable(k *kit) {
-	for _, test := range []struct {
-		name    string
-		opening func(c coord.Claim) string
-		mark    generator.Tick
-		want    bool
-	}{
-		{"the journal as published", coord.Claim.Opening, 60, true},
-		{"the journal, written since", coord.Claim.Opening, 61, true},
-		{"an old copy of the journal", coord.Claim.Opening, 59, false},
-		{"another's journal", func(coord.Claim) string { return "SOMEONEELSE" }, 60, false},
-		{"no journal", func(coord.Claim) string { return "" }, 1 << 40, false},
-	} {
-		n := k.start("a")
-		c := n.claim(wanting(6))
-		k.extend(c, coord.Progress{Ceiling: c.Floor() + 1000, Mark: 60})
-		k.revoke(n)
-		r := wanting(6)
-		r.Opening, r.Mark = test.opening(c), test.mark
-		again := k.start("b")
-		got := again.claim(r)
-		if got.Worker() != 6 || got.Continues() != test.want || got.Floor() != c.Floor()+1000 {
-			k.Errorf("%s: worker ID %d, continues %v, floor %d; want 6, %v, %d",
-				test.name, got.Worker(), got.Continues(), got.Floor(), test.want, c.Floor()+1000)
-		}
-		k.release(got, 0)
-	}
-	// A record that nobody has opened is no one's.
-	if k.start("c").claim(wanting(7)).Continues() {
-		k.Error("the first opening of a record continues something")
-	}
-}
-
-func pendingContinues(k *kit) {
+func openingAfterClaim(k *kit) {
 	observer := k.start("observer")
+	asked := 0
 	n := k.start("a")
-	c := n.claim(wanting(2))
-	k.extend(c, coord.Progress{Ceiling: 1000, Mark: 10})
-	drops := 0
-	between := func(p coord.Pending) {
-		// The claim is there, its opening is not yet.
-		if m, ok := observer.member(p.Worker()); p.Worker() != 2 || !ok || m.Opening != "" {
-			k.Errorf("worker ID %d is pending with %+v, which is too late", p.Worker(), m)
+	n.claim(atOpening(wanting(2), func(worker int) {
+		asked++
+		if m, ok := observer.member(worker); worker != 2 || !ok || m.Opening != "" {
+			k.Errorf("worker ID %d is to be opened, with %+v", worker, m)
 		}
-		Drops(&drops)(p)
+	}))
+	if asked != 1 {
+		k.Errorf("asked %d times, want once", asked)
 	}
-	k.revoke(n)
-	back := n.claimWith(continuing(c, 10), between)
-	if !back.Continues() || drops != 0 {
-		k.Errorf("continues %v, dropped %d times; want true and never", back.Continues(), drops)
+	// An opening that is refused is not sent, and its claim stays.
+	refused := errors.New("not now")
+	r := wanting(3)
+	r.Before = func(worker int) error {
+		if worker == coord.AnyWorker {
+			return nil
+		}
+		return refused
 	}
-	k.revoke(n)
-	// The request is of the opening before the last.
-	if again := n.claimWith(continuing(c, 10), between); again.Continues() || drops == 0 {
-		k.Errorf("continues %v, dropped %d times; want false and at least once", again.Continues(), drops)
+	if _, err := n.Claim(k.Context(), r); !errors.Is(err, refused) {
+		k.Errorf("Claim: %v, want what Before answered", err)
+	}
+	if m, ok := observer.member(3); !ok || m.Opening != "" {
+		k.Errorf("after a refused opening: %+v, want a claim that is not opened", m)
 	}
 }
 
-// What a pending claim says is void once another has opened its record, and it opens nothing then.
+// A record that another has opened meanwhile is not opened: the claim tries again, or elsewhere.
 func racedOpening(k *kit) {
 	n, other, o := k.start("a"), k.start("b"), k.operator()
 	first := n.claim(wanting(2))
-	k.extend(first, coord.Progress{Ceiling: 1000, Mark: 10})
+	k.extend(first, coord.Progress{Ceiling: 1000})
 	k.revoke(n)
-	pending := must.Get(n.Claim(k.Context(), continuing(first, 10)))(k)
-	m, ok := n.member(2)
-	if !ok || m.Opening != "" || m.Ceiling != 1000 || pending.Worker() != 2 || !pending.Continues() {
-		k.Fatalf("worker ID %d is pending, continues %v, with %+v", pending.Worker(), pending.Continues(), m)
-	}
-	must.Do(k, o.Clear(k.Context(), m.Claim))
-	between := other.claim(wanting(2))
-	if claim, err := pending.Open(k.Context()); !errors.Is(err, coord.ErrRaced) || claim != nil {
-		k.Fatalf("Open after another's: %v, %v; want ErrRaced", claim, err)
+	var between coord.Claim
+	got := n.claim(atOpening(wanting(2), func(worker int) {
+		if between == nil {
+			m, _ := n.member(worker)
+			must.Do(k, o.Clear(k.Context(), m.Claim))
+			between = other.claim(wanting(worker))
+		}
+	}))
+	if got.Worker() == 2 || between.Worker() != 2 {
+		k.Errorf("worker ID %d, and the other has %d; want another one, and 2", got.Worker(), between.Worker())
 	}
 	if m, _ := n.member(2); m.Opening != between.Opening() {
 		k.Errorf("the record is %+v, want it opened by %s", m, between.Opening())
 	}
 	k.extend(between, coord.Progress{Ceiling: 2000})
+	k.extend(got, coord.Progress{Ceiling: 2000})
 }
 
 func holderWhoCameBack(k *kit) {
 	j, other := k.start("j"), k.start("k")
 	first := j.claim(wanting(0))
-	k.extend(first, coord.Progress{Ceiling: 2, Mark: 1})
+	k.extend(first, coord.Progress{Ceiling: 2})
 	k.revoke(j)
 	between := other.claim(wanting(0))
-	k.extend(between, coord.Progress{Ceiling: 4, Issued: 3, Mark: 3})
+	k.extend(between, coord.Progress{Ceiling: 4, Issued: 3})
 	k.revoke(other)
-	// The same process comes back, opens, and dies before it journals that.
-	back := j.claim(continuing(first, 1))
-	if back.Worker() != 0 || back.Continues() || back.Floor() != 4 {
-		k.Fatalf("back: worker ID %d, continues %v, floor %d; want 0, false, 4", back.Worker(), back.Continues(), back.Floor())
+	// The same process comes back, opens, and dies.
+	back := j.claim(wanting(0))
+	if back.Worker() != 0 || back.Floor() != 4 {
+		k.Fatalf("back: worker ID %d, floor %d; want 0, 4", back.Worker(), back.Floor())
 	}
 	k.revoke(j)
-	got := k.start("j").claim(continuing(first, 1))
-	if got.Worker() != 0 || got.Continues() || got.Floor() != 4 {
-		k.Errorf("restart: worker ID %d, continues %v, floor %d; want 0, false, 4: tick 3 was issued", got.Worker(), got.Continues(), got.Floor())
-	}
-}
-
-// A daemon that came back to a worker ID which it had left knows two openings of it.
-func backToTheFirst(k *kit) {
-	n := k.start("a")
-	first := n.claim(wanting(1))
-	k.extend(first, coord.Progress{Ceiling: 500, Issued: 40, Mark: 50})
-	second := n.claim(wanting(2))
-	k.release(first, 50)
-	k.extend(second, coord.Progress{Ceiling: 500, Issued: 90, Mark: 100})
-	r := wanting(1)
-	r.Opening, r.Mark = second.Opening(), 100
-	third := n.claim(r)
-	if third.Worker() != 1 || third.Continues() || third.Floor() != 50 {
-		k.Fatalf("back: worker ID %d, continues %v, floor %d; want 1, false, 50", third.Worker(), third.Continues(), third.Floor())
-	}
-	k.extend(third, coord.Progress{Ceiling: 900, Issued: 190, Mark: 200})
-	k.revoke(n)
-	for _, old := range []coord.Claim{first, second} {
-		r := continuing(old, 1000)
-		r.Worker = 1
-		stranger := k.start("")
-		if got := stranger.claim(r); got.Worker() != 1 || got.Continues() || got.Floor() != 900 {
-			k.Fatalf("opening of worker ID %d: got %d, continues %v, floor %d; want 1, false, 900", old.Worker(), got.Worker(), got.Continues(), got.Floor())
-		}
-		k.revoke(stranger)
-	}
-	// Nor is the newest, now that others opened.
-	if got := n.claim(continuing(third, 200)); got.Continues() || got.Floor() != 900 {
-		k.Errorf("continues %v, floor %d; want false, 900", got.Continues(), got.Floor())
+	if got := k.start("j").claim(wanting(0)); got.Worker() != 0 || got.Floor() != 4 {
+		k.Errorf("restart: worker ID %d, floor %d; want 0, 4: tick 3 was issued", got.Worker(), got.Floor())
 	}
 }
 
@@ -238,21 +177,24 @@ func extendAfterClaim(k *kit) {
 	c := n.claim(wanting(3))
 	k.extend(c, coord.Progress{Ceiling: 100})
 	k.revoke(n)
-	pending := must.Get(other.Claim(k.Context(), wanting(3)))(k)
-	theirs, _ := n.member(3)
-	for range 2 {
-		if err := c.Extend(k.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coord.ErrLost) {
-			k.Errorf("Extend after another's claim: %v, want ErrLost", err)
+	var theirs coord.Member
+	got := other.claim(atOpening(wanting(3), func(int) {
+		if theirs.Claim != "" {
+			return
 		}
-	}
-	if ms := n.members(); len(ms) != 1 || ms[0].Claim != theirs.Claim || c.Name() != "" {
-		k.Errorf("Members: %+v, want the other's claim alone", ms)
-	}
-	if _, err := pending.Open(k.Context()); !errors.Is(err, coord.ErrRaced) {
-		k.Errorf("Open of what was extended meanwhile: %v, want ErrRaced", err)
-	}
-	if got := other.claim(wanting(3)); got.Worker() != 3 || got.Floor() != 200 {
-		k.Errorf("worker ID %d above %d, want 3 above 200", got.Worker(), got.Floor())
+		theirs, _ = n.member(3)
+		for range 2 {
+			if err := c.Extend(k.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coord.ErrLost) {
+				k.Errorf("Extend after another's claim: %v, want ErrLost", err)
+			}
+		}
+		if ms := n.members(); len(ms) != 1 || ms[0].Claim != theirs.Claim || c.Name() != "" {
+			k.Errorf("Members: %+v, want the other's claim alone", ms)
+		}
+	}))
+	// The record was extended before its opening, so that is made anew.
+	if got.Worker() != 3 || got.Floor() != 200 || got.Name() == theirs.Claim {
+		k.Errorf("worker ID %d above %d by %s, want 3 above 200 by another than %s", got.Worker(), got.Floor(), got.Name(), theirs.Claim)
 	}
 }
 
@@ -302,10 +244,8 @@ func releaseLowers(k *kit) {
 	if ms := n.members(); len(ms) != 0 {
 		k.Errorf("released, and still there: %+v", ms)
 	}
-	// The journal says so too: it continues from there.
-	got := k.start("a").claim(continuing(c, 300))
-	if got.Worker() != c.Worker() || got.Floor() != 300 || !got.Continues() {
-		k.Errorf("worker ID %d, floor %d, continues %v; want %d, 300, true", got.Worker(), got.Floor(), got.Continues(), c.Worker())
+	if got := k.floorOf(c.Worker()); got != 300 {
+		k.Errorf("floor %d, want 300", got)
 	}
 }
 
@@ -319,21 +259,6 @@ func releaseFloor(k *kit) {
 	k.release(next, 10) // it issued nothing; what is below 1000 is not its own
 	if got := k.floorOf(1); got != 1000 {
 		k.Errorf("floor %d, want 1000", got)
-	}
-}
-
-func releaseContinued(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 50, Mark: 60})
-	k.revoke(n)
-	next := n.claim(continuing(c, 65))
-	if !next.Continues() {
-		k.Fatal("does not continue")
-	}
-	k.release(next, 70)
-	if got := k.floorOf(1); got != 70 {
-		k.Errorf("floor %d, want 70: nobody issued above", got)
 	}
 }
 

@@ -80,21 +80,18 @@ func remembersHolders(k *kit) {
 	first := a.claim(wanting(worker))
 	issued(a, first, 0, 100)
 	k.revoke(a)
-	second := a.claim(continuing(first, 110)) // the same process, over a lost claim
-	issued(a, second, 110, 200)
+	second := a.claim(wanting(worker)) // the same process, over a lost claim
+	issued(a, second, 120, 200)
 	k.revoke(a)
 	again := k.start("a")
-	third := again.claim(continuing(second, 210)) // the next start, from its journal
-	issued(again, third, 210, 300)
+	third := again.claim(wanting(worker)) // the next start
+	issued(again, third, 220, 300)
 	k.release(third, 300)
 	fourth := b.claim(wanting(worker)) // another host, above what was released
 	issued(b, fourth, 300, 400)
 	k.revoke(b)
 	k.floorOf(worker) // one that never issues
-	fifth := again.claim(continuing(third, 300))
-	if fifth.Continues() {
-		k.Fatal("continues what another opened since")
-	}
+	fifth := again.claim(wanting(worker))
 	issued(again, fifth, 420, 500)
 	k.revoke(again)
 	nameless := k.start("") // a host without a name has a history too
@@ -167,10 +164,10 @@ func remembersInDoubt(k *kit) {
 		k.extend(first, p)
 		k.revoke(n)
 		happened := arm(n)
-		c, err := Claim(k.Context(), n, continuing(first, p.Mark))
+		c, err := n.Claim(k.Context(), wanting(first.Worker()))
 		agree(fmt.Sprintf("%s: after %v", what, err))
 		if err != nil {
-			c = k.claimed(what, n, continuing(first, p.Mark))
+			c = k.claimed(what, n, wanting(first.Worker()))
 			agree(what + ": claimed again")
 		}
 		k.retried(what+": Release", func() error { return c.Release(k.Context(), p.Ceiling) })

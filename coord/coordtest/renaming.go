@@ -40,7 +40,7 @@ func renamed(k *kit) {
 	// Who has joined the original is told by any call, and changes nothing here.
 	for i, call := range []func(n *node) error{
 		func(*node) error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
-		func(n *node) error { _, err := Claim(k.Context(), n, anyone()); return err },
+		func(n *node) error { _, err := n.Claim(k.Context(), anyone()); return err },
 		func(n *node) error { _, err := n.Look(k.Context()); return err },
 		func(n *node) error { _, err := n.Members(k.Context()); return err },
 	} {
@@ -52,14 +52,13 @@ func renamed(k *kit) {
 	if m, ok := k.mark(o, 1); !ok || m.Ceiling != 1500 || m.Holder != c.Opening() {
 		k.Errorf("the record is %+v, want it as it was", m)
 	}
-	// A journal of the original's is of another cluster epoch, even if nobody compares the UUIDs.
 	k.revoke(nodes[0])
 	fresh := k.start("")
 	if fresh.uuid != id {
 		k.Errorf("a fresh start joined %s, want %s", fresh.uuid, id)
 	}
-	if got := fresh.claim(continuing(c, 1<<40)); got.Worker() != 1 || got.Continues() || got.Floor() != 1500 {
-		k.Errorf("worker ID %d, continues %v, floor %d; want 1, false, 1500", got.Worker(), got.Continues(), got.Floor())
+	if got := fresh.claim(wanting(c.Worker())); got.Worker() != 1 || got.Floor() != 1500 {
+		k.Errorf("worker ID %d, floor %d; want 1, 1500", got.Worker(), got.Floor())
 	}
 }
 

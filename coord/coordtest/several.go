@@ -32,7 +32,7 @@ func severalAtOnce(k *kit) {
 			for round := range rounds {
 				r := anyone()
 				r.Fresh = round%2 == 1
-				c, err := Claim(k.Context(), n, r)
+				c, err := n.Claim(k.Context(), r)
 				if err != nil {
 					var full *coord.ExhaustedError
 					if r.Fresh && errors.As(err, &full) {
@@ -88,7 +88,7 @@ func severalStalled(k *kit) {
 		call func(ctx context.Context, n *node, c coord.Claim) error
 	}{
 		{"Claim", func(ctx context.Context, n *node, _ coord.Claim) error {
-			_, err := Claim(ctx, n, anyone())
+			_, err := n.Claim(ctx, anyone())
 			return err
 		}},
 		{"Extend", func(ctx context.Context, _ *node, c coord.Claim) error {
@@ -137,7 +137,7 @@ func (k *kit) stalled(what string, request int, call func(context.Context, *node
 			k.Errorf("%s: another claim's Extend: %v", what, err)
 		}
 	}
-	third, err := Claim(long, n, anyone())
+	third, err := n.Claim(long, anyone())
 	if err != nil {
 		k.Fatalf("%s: another Claim: %v", what, err)
 	}

@@ -113,12 +113,9 @@ func stickyAhead(k *kit) {
 	if got := again.claim(stranger); got.Worker() == 4 {
 		k.Fatal("opened a worker ID whose floor is later than asked for")
 	}
-	// It was not even opened: the one who had it continues, and for that the
-	// journal's mark is the floor that counts.
-	back := continuing(c, 100)
-	back.Latest = 1000
-	if got := k.start("b").claim(back); got.Worker() != 4 || !got.Continues() {
-		k.Errorf("worker ID %d, continues %v; want 4 and true", got.Worker(), got.Continues())
+	// It was not even opened.
+	if m, _ := k.mark(k.operator(), 4); m.Holder != c.Opening() {
+		k.Errorf("the record is %+v, want it opened by %s", m, c.Opening())
 	}
 }
 

@@ -90,7 +90,7 @@ func grantOf(ctx context.Context, c coord.Coordinator, workers int, ceiling gene
 	if _, err := CreateAndJoin(ctx, c, coord.Layout{Text: "layout", Workers: workers}); err != nil {
 		return nil, err
 	}
-	claim, err := Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
+	claim, err := c.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1000})
 	if err != nil {
 		return nil, err
 	}

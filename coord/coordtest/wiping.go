@@ -26,11 +26,11 @@ func wiped(k *kit, anew bool) {
 		{"Extend", func(_ *node, c coord.Claim) error { return c.Extend(k.Context(), coord.Progress{Ceiling: 900}) }},
 		{"Release", func(_ *node, c coord.Claim) error { return c.Release(k.Context(), 400) }},
 		{"Claim of the same worker ID", func(n *node, c coord.Claim) error {
-			_, err := Claim(k.Context(), n, continuing(c, 400))
+			_, err := n.Claim(k.Context(), wanting(c.Worker()))
 			return err
 		}},
 		{"Claim as a re-lease", func(n *node, _ coord.Claim) error {
-			_, err := Claim(k.Context(), n, fresh())
+			_, err := n.Claim(k.Context(), fresh())
 			return err
 		}},
 		{"Members", func(n *node, _ coord.Claim) error {
@@ -78,8 +78,8 @@ func wiped(k *kit, anew bool) {
 		k.Errorf("the old cluster's daemons have claims in the new one: %+v", ms)
 	}
 	for i, c := range claims {
-		if got := n.claim(continuing(c, 1<<40)); got.Worker() != i || got.Floor() != 0 || got.Continues() {
-			k.Errorf("worker ID %d above %d, continues %v; want %d, 0, false: a record was written", got.Worker(), got.Floor(), got.Continues(), i)
+		if got := n.claim(wanting(c.Worker())); got.Worker() != i || got.Floor() != 0 {
+			k.Errorf("worker ID %d above %d; want %d, 0: a record was written", got.Worker(), got.Floor(), i)
 		}
 	}
 	// One that starts again joins the new cluster.

@@ -66,7 +66,7 @@ func child(ctx context.Context, do, path string) error {
 		return err
 	}
 	for ceiling := generator.Tick(100); ; ceiling += 100 {
-		claim, err := coordtest.Claim(ctx, c, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40, Fresh: true})
+		claim, err := c.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40, Fresh: true})
 		if full := (*coord.ExhaustedError)(nil); errors.As(err, &full) {
 			if err := say("none"); err != nil {
 				return err

@@ -17,7 +17,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/filesystem"
@@ -36,7 +35,7 @@ func coded(t *testing.T, what string, err error, code dir.Code) {
 // claimed is a claim with a ceiling of 100.
 func claimed(t *testing.T, c *dir.Coordinator) coord.Claim {
 	t.Helper()
-	claim := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	claim := must.Get(c.Claim(t.Context(), fresh()))(t)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100}))
 	return claim
 }
@@ -97,7 +96,7 @@ func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 		if all := members(t, c); len(all) != 0 {
 			t.Errorf("cleared %v: the members are %+v, want none", cleared, all)
 		}
-		again := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: claim.Worker(), Latest: 1 << 40}))(t)
+		again := must.Get(c.Claim(t.Context(), coord.Request{Worker: claim.Worker(), Latest: 1 << 40}))(t)
 		if again.Worker() != claim.Worker() || again.Floor() != 500 {
 			t.Errorf("cleared %v: worker ID %d above %d, want %d above 500, which the disk may have", cleared, again.Worker(), again.Floor(), claim.Worker())
 		}
@@ -109,17 +108,22 @@ func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 func TestAnOpeningThatIsNotSyncedIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	c := opened(t, filepath.Join(t.TempDir(), "coord"), "a", 2)
-	pending := must.Get(c.Claim(t.Context(), fresh()))(t)
 	failed := 0
-	dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
-		if filepath.Base(f.Name()) == "workers" && failed == 0 {
-			failed++
-			return unix.EIO
+	r := fresh()
+	r.Before = func(worker int) error {
+		if worker != coord.AnyWorker {
+			dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+				if filepath.Base(f.Name()) == "workers" && failed == 0 {
+					failed++
+					return unix.EIO
+				}
+				return sync(f)
+			})
 		}
-		return sync(f)
-	})
-	if _, err := pending.Open(t.Context()); !errors.Is(err, coord.ErrLost) || failed != 1 {
-		t.Errorf("Open: %v after %d failures, want ErrLost", err, failed)
+		return nil
+	}
+	if _, err := c.Claim(t.Context(), r); !errors.Is(err, coord.ErrLost) || failed != 1 {
+		t.Errorf("Claim: %v after %d failures, want ErrLost", err, failed)
 	}
 	claimed(t, c)
 }
@@ -181,7 +185,7 @@ func TestADirectoryBeginsWithItsMaking(t *testing.T) {
 	for _, now := range []generator.Tick{700, 900} {
 		c := must.Get(dir.New(dir.Config{Path: path, Identity: coord.Identity{Incarnation: rand.Text()}}))(t)
 		must.Get(c.Join(t.Context(), coord.Layout{Text: layout, Workers: 2, Now: now}))(t)
-		if got := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t).Floor(); got != 700 {
+		if got := must.Get(c.Claim(t.Context(), fresh()))(t).Floor(); got != 700 {
 			t.Errorf("the floor is %d", got)
 		}
 		must.Do(t, c.Close())
@@ -241,7 +245,7 @@ func TestFilesThatAreDamaged(t *testing.T) {
 				t.Errorf("the members are %+v", all)
 			}
 			must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 200}))
-			if other := must.Get(coordtest.Claim(t.Context(), opened(t, path, "a", 4), fresh()))(t); other.Worker() == claim.Worker() {
+			if other := must.Get(opened(t, path, "a", 4).Claim(t.Context(), fresh()))(t); other.Worker() == claim.Worker() {
 				t.Error("worker ID is held twice")
 			}
 

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -57,11 +56,11 @@ func TestAFullDiskTakesWhatIsWrittenInThePlaceOfAFile(t *testing.T) {
 			t.Errorf("the ceiling is %d, want %d", got, to)
 		}
 	}
-	_, err := coordtest.Claim(t.Context(), c, fresh())
+	_, err := c.Claim(t.Context(), fresh())
 	coded(t, "Claim", err, dir.CodeFull)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 300}))
 	free()
-	must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	must.Get(c.Claim(t.Context(), fresh()))(t)
 	must.Do(t, claim.Release(t.Context(), 250))
 	if got := ceiling(t, c, claim); got != 250 {
 		t.Errorf("the ceiling is %d, want 250", got)

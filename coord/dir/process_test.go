@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -54,7 +53,7 @@ func TestAKilledProcessFreesItsClaimAtOnce(t *testing.T) {
 	if left := must.Get(filepath.Glob(filepath.Join(path, "spare-*")))(t); len(left) != 0 {
 		t.Errorf("it left %v", left)
 	}
-	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
+	claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40}))(t)
 	if claim.Worker() != worker {
 		t.Errorf("worker ID %d, want %d", claim.Worker(), worker)
 	}
@@ -73,7 +72,7 @@ func TestAStoppedProcessKeepsItsClaim(t *testing.T) {
 			t.Fatalf("the members are %+v, want worker ID %d's", all, worker)
 		}
 	}
-	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
+	claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40}))(t)
 	if claim.Worker() == worker {
 		t.Errorf("worker ID %d is held twice", worker)
 	}
@@ -86,7 +85,7 @@ func TestAProcessThatStopsInTheLockIsNamed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "coord")
 	c := opened(t, path, "a", 2)
-	claim := must.Get(coordtest.Claim(t.Context(), c, fresh()))(t)
+	claim := must.Get(c.Claim(t.Context(), fresh()))(t)
 	p := start(t, "stop", path)
 	p.says(t, "claimed")
 	p.resume(t)

@@ -9,7 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -56,17 +55,17 @@ func TestLayoutRecordReplaced(t *testing.T) {
 			}},
 			{"Release", func(_ coord.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 10) }},
 			{"Claim, sticky", func(c coord.Coordinator, _ coord.Claim) error {
-				_, err := coordtest.Claim(t.Context(), c, want(2, "", 0))
+				_, err := c.Claim(t.Context(), want(2))
 				return err
 			}},
 			{"Claim, fresh", func(c coord.Coordinator, _ coord.Claim) error {
-				_, err := coordtest.Claim(t.Context(), c, coord.Request{Fresh: true, Latest: 1000})
+				_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 1000})
 				return err
 			}},
 		} {
 			tr := newTree(t)
 			c := tr.daemon("a")
-			claim := tr.claim(c, want(1, "", 0))
+			claim := tr.claim(c, want(1))
 			tr.extend(claim, coord.Progress{Ceiling: 100})
 			key, record := tr.layoutRecord(c)
 			tr.do(replace)
@@ -99,7 +98,7 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 		}
 		return send(ctx)
 	})
-	if _, err := coordtest.Claim(t.Context(), c, want(2, "", 0)); !errors.Is(err, coord.ErrOtherCluster) {
+	if _, err := c.Claim(t.Context(), want(2)); !errors.Is(err, coord.ErrOtherCluster) {
 		t.Errorf("Claim: %v, want ErrOtherCluster", err)
 	}
 	tr.do(clientv3.OpPut(key, record))
@@ -117,7 +116,7 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 func TestLayoutRecordRewritten(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	claim := tr.claim(c, want(1, "", 0))
+	claim := tr.claim(c, want(1))
 	key, record := tr.layoutRecord(c)
 	put := func(value string) { t.Helper(); tr.do(clientv3.OpPut(key, value)) }
 	put(" " + record)

@@ -135,7 +135,7 @@ func (d dialled) works() coord.Claim {
 	eventually(d.t, "Join", d.join)
 	var claim coord.Claim
 	eventually(d.t, "Claim", func() (err error) {
-		claim, err = coordtest.Claim(d.t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+		claim, err = d.Claim(d.t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 		return err
 	})
 	d.extends(claim, 10)

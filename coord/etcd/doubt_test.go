@@ -36,12 +36,7 @@ func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 
 func (tr tree) claim(c *etcd.Coordinator, r coord.Request) coord.Claim {
 	tr.t.Helper()
-	return tr.claimWith(c, r, func(coord.Pending) {})
-}
-
-func (tr tree) claimWith(c *etcd.Coordinator, r coord.Request, between func(coord.Pending)) coord.Claim {
-	tr.t.Helper()
-	return must.Get(coordtest.ClaimWith(tr.t.Context(), c, r, between))(tr.t)
+	return must.Get(c.Claim(tr.t.Context(), r))(tr.t)
 }
 
 func (tr tree) extend(c coord.Claim, p coord.Progress) {
@@ -54,8 +49,8 @@ func (tr tree) revoke(c *etcd.Coordinator) {
 	must.Do(tr.t, etcd.EndSession(tr.t.Context(), c, tr.Client()))
 }
 
-func want(worker int, opening string, mark generator.Tick) coord.Request {
-	return coord.Request{Worker: worker, Latest: 1 << 40, Opening: opening, Mark: mark}
+func want(worker int) coord.Request {
+	return coord.Request{Worker: worker, Latest: 1 << 40}
 }
 
 // cut returns what to pass to Intercept so that the first transaction of a kind
@@ -76,16 +71,15 @@ func cut(k etcd.Kind, landed bool, armed *atomic.Bool, end func()) func(context.
 }
 
 // The holder who came back, by a lost reply: the caller gives up on an opening
-// whose outcome it does not know. Whether it was stored or not, what the caller had
-// before may be adopted only if the record still shows that.
+// whose outcome it does not know. Whether it was stored or not, the next one begins above the record.
 func TestHolderWhoCameBackByALostReply(t *testing.T) {
 	for _, landed := range []bool{false, true} {
 		tr := newTree(t)
 		j, k := tr.daemon("j"), tr.daemon("k")
-		first := tr.claim(j, want(0, "", 0))
+		first := tr.claim(j, want(0))
 		tr.extend(first, coord.Progress{Ceiling: 2, Mark: 1})
 		tr.revoke(j)
-		between := tr.claim(k, want(0, "", 0))
+		between := tr.claim(k, want(0))
 		tr.extend(between, coord.Progress{Ceiling: 4, Issued: 3})
 		tr.revoke(k)
 
@@ -93,62 +87,34 @@ func TestHolderWhoCameBackByALostReply(t *testing.T) {
 		var armed atomic.Bool
 		armed.Store(true)
 		etcd.Intercept(j, cut("open a record", landed, &armed, cancel))
-		if _, err := coordtest.Claim(ctx, j, want(0, first.Opening(), 1)); !errors.Is(err, context.Canceled) {
+		if _, err := j.Claim(ctx, want(0)); !errors.Is(err, context.Canceled) {
 			t.Fatalf("landed %v: %v, want the context's error", landed, err)
 		}
 		restart := tr.daemon("jj")
 		tr.revoke(j)
-		got := tr.claim(restart, want(0, first.Opening(), 1))
-		if got.Worker() != 0 || got.Continues() || got.Floor() != 4 {
-			t.Errorf("landed %v: worker ID %d, continues %v, floor %d; want 0, false, 4", landed, got.Worker(), got.Continues(), got.Floor())
+		got := tr.claim(restart, want(0))
+		if got.Worker() != 0 || got.Floor() != 4 {
+			t.Errorf("landed %v: worker ID %d, floor %d; want 0, 4", landed, got.Worker(), got.Floor())
 		}
 	}
 }
 
-// An opening that nobody waited for, of a claimant that would have continued: if
-// it was stored, its ID is known to nobody, and the lane is dropped before the
-// next opening is sent; if not, the lane goes on.
-func TestAbandonedOpeningOfOneWhoContinues(t *testing.T) {
+// An opening that nobody waited for bars nobody, whether or not it was stored.
+func TestAnAbandonedOpening(t *testing.T) {
 	for _, landed := range []bool{false, true} {
 		tr := newTree(t)
 		c := tr.daemon("a")
-		first := tr.claim(c, want(3, "", 0))
-		tr.extend(first, coord.Progress{Ceiling: 100, Mark: 10})
+		tr.extend(tr.claim(c, want(3)), coord.Progress{Ceiling: 100})
 		tr.revoke(c)
 		ctx, cancel := context.WithCancel(t.Context())
 		var armed atomic.Bool
 		armed.Store(true)
-		sent := 0
 		etcd.Intercept(c, cut(etcd.KindOpening, landed, &armed, cancel))
-		etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
-			if k == etcd.KindOpening {
-				sent++
-			}
-			return send(ctx)
-		})
-		dropped := 0 // how many openings had been sent when the lane was dropped
-		r := want(3, first.Opening(), 10)
-		between := func(p coord.Pending) {
-			if !p.Continues() {
-				dropped = sent
-			}
-		}
-		if _, err := coordtest.ClaimWith(ctx, c, r, between); err == nil {
+		if _, err := c.Claim(ctx, want(3)); err == nil {
 			t.Fatal("an opening whose outcome is unknown was taken as done")
 		}
-		if dropped != 0 || sent != 1 {
-			t.Fatalf("landed %v: %d openings sent, dropped after %d", landed, sent, dropped)
-		}
-		dropped = -1
-		got := tr.claimWith(c, r, between)
-		if got.Worker() != 3 || got.Floor() != 100 {
+		if got := tr.claim(c, want(3)); got.Worker() != 3 || got.Floor() != 100 {
 			t.Errorf("landed %v: worker ID %d above %d, want 3 above 100: the orphan must not bar it", landed, got.Worker(), got.Floor())
-		}
-		if got.Continues() == landed {
-			t.Errorf("landed %v: continues %v", landed, got.Continues())
-		}
-		if landed && dropped != 1 || !landed && dropped != -1 {
-			t.Errorf("landed %v: dropped after %d openings", landed, dropped)
 		}
 	}
 }
@@ -158,7 +124,7 @@ func TestAbandonedOpeningOfOneWhoContinues(t *testing.T) {
 func TestExtendsInDoubt(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	claim := tr.claim(c, want(0, "", 0))
+	claim := tr.claim(c, want(0))
 	faults := &coordtest.Faults{}
 	etcd.WatchFaults(c, faults)
 	for i, landed := range [][]bool{{true, false}, {false, true}, {false, false}, {true, true}} {
@@ -184,14 +150,14 @@ func TestExtendInDoubtThenLost(t *testing.T) {
 	for _, landed := range []bool{false, true} {
 		tr := newTree(t)
 		a, b := tr.daemon("a"), tr.daemon("b")
-		claim := tr.claim(a, want(0, "", 0))
+		claim := tr.claim(a, want(0))
 		tr.extend(claim, coord.Progress{Ceiling: 100})
 		faults := &coordtest.Faults{}
 		etcd.WatchFaults(a, faults)
 		faults.Arm(0, landed)
 		must.Fail(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 200}), coordtest.ErrFault)
 		tr.revoke(a)
-		next := tr.claim(b, want(0, "", 0))
+		next := tr.claim(b, want(0))
 		wantFloor := generator.Tick(100)
 		if landed {
 			wantFloor = 200
@@ -210,7 +176,7 @@ func TestExtendInDoubtThenLost(t *testing.T) {
 func TestRecordPutBack(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	claim := tr.claim(c, want(0, "", 0))
+	claim := tr.claim(c, want(0))
 	tr.extend(claim, coord.Progress{Ceiling: 100})
 	key := c.Root() + "workers/0000000"
 	old, err := tr.Client().Get(t.Context(), key)
@@ -223,7 +189,7 @@ func TestRecordPutBack(t *testing.T) {
 		t.Errorf("Extend on a record that was put back: %v, want ErrLost", err)
 	}
 	// Its node is an orphan now, and no bar to itself.
-	if got := tr.claim(c, want(0, claim.Opening(), 0)); got.Worker() != 0 {
+	if got := tr.claim(c, want(0)); got.Worker() != 0 {
 		t.Errorf("worker ID %d, want 0 again", got.Worker())
 	}
 }
@@ -236,13 +202,13 @@ func TestDamagedRecord(t *testing.T) {
 	must.Get(tr.Client().Put(t.Context(), key, `{"ceiling":`))(t)
 	seen := map[int]bool{}
 	for range 7 {
-		seen[tr.claim(c, want(2, "", 0)).Worker()] = true
+		seen[tr.claim(c, want(2)).Worker()] = true
 	}
 	if len(seen) != 7 || seen[2] {
 		t.Errorf("assigned %v, want all but 2", seen)
 	}
 	var full *coord.ExhaustedError
-	if _, err := coordtest.Claim(t.Context(), c, want(2, "", 0)); !errors.As(err, &full) {
+	if _, err := c.Claim(t.Context(), want(2)); !errors.As(err, &full) {
 		t.Errorf("Claim: %v, want an ExhaustedError", err)
 	}
 	// An operator is shown it, and a raise does not make it good.
@@ -255,7 +221,7 @@ func TestDamagedRecord(t *testing.T) {
 		t.Errorf("History of it: %+v, %v", h, err)
 	}
 	tr.revoke(c)
-	if other := tr.claim(c, want(2, "", 0)); other.Worker() == 2 || other.Floor() != 500 {
+	if other := tr.claim(c, want(2)); other.Worker() == 2 || other.Floor() != 500 {
 		t.Errorf("after a raise: worker ID %d above %d, want another above 500", other.Worker(), other.Floor())
 	}
 	got, err := tr.Client().Get(t.Context(), key)
@@ -269,7 +235,7 @@ func TestDamagedRecord(t *testing.T) {
 func TestScheduleTheAbandonedCall(t *testing.T) {
 	tr := newTree(t)
 	c, other := tr.daemon("a"), tr.daemon("b")
-	held := tr.claim(c, want(0, "", 0))
+	held := tr.claim(c, want(0))
 	ctx, cancel := context.WithCancel(t.Context())
 	var late func(context.Context) error
 	etcd.Intercept(c, func(txn context.Context, k etcd.Kind, send func(context.Context) error) error {
@@ -280,7 +246,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 		cancel()
 		return ctx.Err()
 	})
-	_, err := coordtest.Claim(ctx, c, want(5, "", 0))
+	_, err := c.Claim(ctx, want(5))
 	must.Fail(t, err, context.Canceled)
 	tr.extend(held, coord.Progress{Ceiling: 10}) // looks, and finds nothing yet
 	must.Do(t, late(t.Context()))
@@ -291,7 +257,7 @@ func TestScheduleTheAbandonedCall(t *testing.T) {
 	if m, err := c.Members(t.Context()); err != nil || len(m) != 1 {
 		t.Errorf("the late create was not reaped: %+v, %v", m, err)
 	}
-	if got := tr.claim(other, want(5, "", 0)); got.Worker() != 5 {
+	if got := tr.claim(other, want(5)); got.Worker() != 5 {
 		t.Errorf("worker ID %d, want 5", got.Worker())
 	}
 }

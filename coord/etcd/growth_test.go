@@ -55,7 +55,7 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 				}
 				must.Get(cluster.Client().Compact(t.Context(), 3))(t)
 			}
-			must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
+			must.Get(c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
 			if tt.asked { // with a renewal of the session
 				if err := <-questions; errors.Is(err, rpctypes.ErrCompacted) != tt.compact {
 					t.Errorf("etcd answered %v", err)

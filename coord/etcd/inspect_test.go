@@ -15,20 +15,20 @@ func TestInspectionByADaemon(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	must.Get(c.Inspect(t.Context()))(t)
-	tr.extend(tr.claim(c, want(1, "", 0)), coord.Progress{Ceiling: 10})
+	tr.extend(tr.claim(c, want(1)), coord.Progress{Ceiling: 10})
 	must.Get(c.Raise(t.Context(), 50))(t)
-	if got := tr.claim(c, want(2, "", 0)); got.Floor() != 50 {
+	if got := tr.claim(c, want(2)); got.Floor() != 50 {
 		t.Errorf("floor %d, want 50", got.Floor())
 	}
 	operator := must.Get(etcd.New(tr.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}}))(t)
 	defer operator.Close()
 	must.Get(operator.Inspect(t.Context()))(t)
-	if claim, err := coordtest.Claim(t.Context(), operator, want(3, "", 0)); err == nil {
+	if claim, err := operator.Claim(t.Context(), want(3)); err == nil {
 		t.Errorf("one that only visits got worker ID %d", claim.Worker())
 	}
 	// It may join later.
 	coordtest.Join(t, operator, coord.Layout{Text: "layout", Workers: 8})
-	if got := tr.claim(operator, want(3, "", 0)); got.Worker() != 3 {
+	if got := tr.claim(operator, want(3)); got.Worker() != 3 {
 		t.Errorf("worker ID %d, want 3", got.Worker())
 	}
 }

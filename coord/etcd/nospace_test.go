@@ -21,7 +21,7 @@ func TestNoSpace(t *testing.T) {
 	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: tr.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
 	defer c.Close()
 	coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 8})
-	claim := tr.claim(c, want(0, "", 0))
+	claim := tr.claim(c, want(0))
 	junk, client := strings.Repeat("x", 64<<10), tr.Client()
 	var last int64
 	for {

@@ -72,11 +72,11 @@ func TestRestoredFromABackup(t *testing.T) {
 		}},
 		{"Release", func(_ *etcd.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 20) }},
 		{"Claim", func(c *etcd.Coordinator, claim coord.Claim) error {
-			_, err := coordtest.Claim(t.Context(), c, want(1, claim.Opening(), 10))
+			_, err := c.Claim(t.Context(), want(1))
 			return err
 		}},
 		{"Claim, fresh", func(c *etcd.Coordinator, _ coord.Claim) error {
-			_, err := coordtest.Claim(t.Context(), c, coord.Request{Fresh: true, Latest: 9000})
+			_, err := c.Claim(t.Context(), coord.Request{Fresh: true, Latest: 9000})
 			return err
 		}},
 		{"Members", func(c *etcd.Coordinator, _ coord.Claim) error { _, err := c.Members(t.Context()); return err }},
@@ -88,7 +88,7 @@ func TestRestoredFromABackup(t *testing.T) {
 	for i := range calls {
 		s := newServers(t, 1)
 		c := s.daemon("a")
-		claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
+		claim := must.Get(c.Claim(t.Context(), want(1)))(t)
 		s.extended(claim, 100)
 		backup := s.backup()
 		for _, to := range []generator.Tick{200, 300, 400} {
@@ -119,10 +119,10 @@ func TestRestoredFromABackup(t *testing.T) {
 			t.Errorf("Extend after the raise: %v, want a RestoredError", err)
 		}
 		must.Do(t, operator.Clear(t.Context(), claim.Name()))
-		r := want(1, claim.Opening(), 10)
-		got, err := coordtest.Claim(t.Context(), s.daemon("aa"), r)
-		if err != nil || got.Worker() != 1 || got.Continues() || got.Floor() != 1000 {
-			t.Errorf("found out by %s: the next start got %+v, %v; want worker ID 1 above 1000, not continuing", calls[i].name, got, err)
+		r := want(1)
+		got, err := s.daemon("aa").Claim(t.Context(), r)
+		if err != nil || got.Worker() != 1 || got.Floor() != 1000 {
+			t.Errorf("found out by %s: the next start got %+v, %v; want worker ID 1 above 1000", calls[i].name, got, err)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	j, k := s.daemon("j"), s.daemon("k")
 	var claims []coord.Claim
 	for worker, c := range []*etcd.Coordinator{j, k} {
-		claim := must.Get(coordtest.Claim(t.Context(), c, want(worker, "", 0)))(t)
+		claim := must.Get(c.Claim(t.Context(), want(worker)))(t)
 		s.extended(claim, 5000)
 		claims = append(claims, claim)
 	}
@@ -148,7 +148,7 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	if err := claims[1].Extend(t.Context(), coord.Progress{Ceiling: 6000}); !errors.As(err, &restored) || !strings.Contains(err.Error(), "worker ID 1 went back") {
 		t.Errorf("Extend: %v, want a RestoredError that names the record", err)
 	}
-	if got, err := coordtest.Claim(t.Context(), k, want(0, "", 0)); !errors.As(err, &restored) {
+	if got, err := k.Claim(t.Context(), want(0)); !errors.As(err, &restored) {
 		t.Errorf("Claim: %+v, %v; want a RestoredError: the worker ID is another's up to 5000", got, err)
 	}
 }
@@ -169,7 +169,7 @@ func TestDataReplaced(t *testing.T) {
 		s := newServers(t, 1)
 		empty := s.backup()
 		c := s.daemon("a")
-		claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
+		claim := must.Get(c.Claim(t.Context(), want(1)))(t)
 		s.extended(claim, 100)
 		s.restore(empty)
 		uuid := ""
@@ -192,7 +192,7 @@ func TestMembersThatLagAreNoRestore(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 3)
 	c := s.daemon("a")
-	claim := must.Get(coordtest.Claim(t.Context(), c, want(1, "", 0)))(t)
+	claim := must.Get(c.Claim(t.Context(), want(1)))(t)
 	to := generator.Tick(100)
 	for i := range 3 {
 		s.Stop(i)

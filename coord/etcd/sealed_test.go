@@ -19,7 +19,7 @@ import (
 func TestOpeningIsSealed(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
-	first := tr.claim(c, want(0, "", 0))
+	first := tr.claim(c, want(0))
 	tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
 	tr.revoke(c)
 	raised := false
@@ -33,10 +33,9 @@ func TestOpeningIsSealed(t *testing.T) {
 		}
 		return send(ctx)
 	})
-	drops := 0
-	got := tr.claimWith(c, want(0, first.Opening(), 50), coordtest.Drops(&drops))
-	if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
-		t.Errorf("worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", got.Worker(), got.Continues(), got.Floor(), drops)
+	got := tr.claim(c, want(0))
+	if got.Worker() != 0 || got.Floor() != 200 {
+		t.Errorf("worker ID %d, floor %d; want 0, 200", got.Worker(), got.Floor())
 	}
 }
 
@@ -46,7 +45,7 @@ func TestOpeningUnderARaise(t *testing.T) {
 	for _, landed := range []bool{false, true} {
 		tr := newTree(t)
 		c, operator := tr.daemon("a"), tr.daemon("o")
-		first := tr.claim(c, want(0, "", 0))
+		first := tr.claim(c, want(0))
 		tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
 		tr.revoke(c)
 		raised := false
@@ -68,10 +67,9 @@ func TestOpeningUnderARaise(t *testing.T) {
 			}
 			return send(ctx)
 		})
-		drops := 0
-		got := tr.claimWith(c, want(0, first.Opening(), 50), coordtest.Drops(&drops))
-		if got.Worker() != 0 || got.Continues() || got.Floor() != 200 || drops != 1 {
-			t.Errorf("landed %v: worker ID %d, continues %v, floor %d, dropped %d times; want 0, false, 200, once", landed, got.Worker(), got.Continues(), got.Floor(), drops)
+		got := tr.claim(c, want(0))
+		if got.Worker() != 0 || got.Floor() != 200 {
+			t.Errorf("landed %v: worker ID %d, floor %d; want 0, 200", landed, got.Worker(), got.Floor())
 		}
 		tr.extend(got, coord.Progress{Ceiling: 300})
 	}
@@ -82,7 +80,7 @@ func TestOpeningUnderARaise(t *testing.T) {
 func TestMembersShowTheOwner(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("m")
-	claim := tr.claim(c, want(4, "", 0))
+	claim := tr.claim(c, want(4))
 	for _, name := range []string{"0000004-s-AAA-AAA", "0000004-s-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-s-A-B"} {
 		must.Get(tr.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"))(t)
 	}
@@ -111,7 +109,7 @@ func TestRequestsWithoutAnswer(t *testing.T) {
 				return err
 			}},
 			{"Claim", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
-				_, err := coordtest.Claim(ctx, c, want(7, "", 0))
+				_, err := c.Claim(ctx, want(7))
 				return err
 			}},
 			{"Members", func(ctx context.Context, c *etcd.Coordinator, _ coord.Claim) error {
@@ -165,7 +163,7 @@ func TestSessionsOneAfterTheOther(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	for range 3 {
-		claim := tr.claim(c, want(1, "", 0))
+		claim := tr.claim(c, want(1))
 		if claim.Worker() != 1 {
 			t.Fatalf("worker ID %d, want 1", claim.Worker())
 		}

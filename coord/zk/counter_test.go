@@ -27,7 +27,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	a, _ := joined(t, servers, zk.Config{})
 	fresh := coord.Request{Fresh: true, Latest: 1 << 40}
 	for _, worker := range []int{(1<<31 - 3) % 8, (1<<31 - 2) % 8} {
-		claim, err := coordtest.Claim(t.Context(), a, fresh)
+		claim, err := a.Claim(t.Context(), fresh)
 		if err != nil || claim.Worker() != worker {
 			t.Fatalf("%+v, %v; want worker ID %d, which was counted", claim, err, worker)
 		}
@@ -35,7 +35,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 	b, _ := joined(t, servers, zk.Config{})
 	var sticky coord.Claim
 	for range 3 {
-		claim, err := coordtest.Claim(t.Context(), a, fresh)
+		claim, err := a.Claim(t.Context(), fresh)
 		if !errors.Is(err, claims.ErrRefused) {
 			t.Fatalf("%+v, %v; want ErrRefused", claim, err)
 		}
@@ -63,7 +63,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		}
 		return send()
 	})
-	_, err := coordtest.Claim(t.Context(), a, fresh)
+	_, err := a.Claim(t.Context(), fresh)
 	must.Fail(t, err, claims.ErrRefused)
 	if own, err := zk.Store(a).Own(t.Context()); err != nil || len(own) != 3 {
 		t.Errorf("claims %+v, %v; want the one that could not be deleted too", own, err)
@@ -84,7 +84,7 @@ func TestSequenceCounterAtItsEnd(t *testing.T) {
 		return err == nil
 	})
 	again, _ := joined(t, servers, zk.Config{})
-	if claim, err := coordtest.Claim(t.Context(), again, fresh); err != nil || claim.Worker() != 0 {
+	if claim, err := again.Claim(t.Context(), fresh); err != nil || claim.Worker() != 0 {
 		t.Errorf("%+v, %v; want worker ID 0", claim, err)
 	}
 }

@@ -54,7 +54,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 			t.Fatalf("Extend: %v, want a RestoredError", err)
 		}
 	}
-	if got, err := coordtest.Claim(ctx, k, coord.Request{Worker: 0, Latest: 1 << 40}); !errors.As(err, &restored) {
+	if got, err := k.Claim(ctx, coord.Request{Worker: 0, Latest: 1 << 40}); !errors.As(err, &restored) {
 		t.Errorf("Claim: %+v, %v; want a RestoredError: the worker ID is another's up to 5000", got, err)
 	}
 	if _, err := k.Join(ctx, coord.Layout{Text: "layout", Workers: 8}); !errors.As(err, &restored) {

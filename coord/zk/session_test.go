@@ -45,7 +45,7 @@ func joined(t testing.TB, servers zk.Servers, config zk.Config) (*zk.Coordinator
 
 func claimed(t testing.TB, c coord.Coordinator, worker int) coord.Claim {
 	t.Helper()
-	claim := must.Get(coordtest.Claim(t.Context(), c, coord.Request{Worker: worker, Latest: 1 << 40}))(t)
+	claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40}))(t)
 	if claim.Worker() != worker {
 		t.Fatalf("worker ID %d, want %d", claim.Worker(), worker)
 	}

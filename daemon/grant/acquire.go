@@ -37,16 +37,17 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	if s.revoked {
 		return errRevoked
 	}
-	request := coord.Request{
+	if err := copied(c.machine); err != nil {
+		return err
+	}
+	claim, err := c.coord.Claim(ctx, coord.Request{
 		Worker: s.current.worker,
 		Fresh:  fresh,
 		Look:   c.contact.backoff.waits(),
 		Latest: c.pace.latest(),
-	}
-	if err := copied(c.machine); err != nil {
-		return err
-	}
-	claim, err := c.claim(ctx, request)
+		Before: func(int) error { return copied(c.machine) },
+	})
+	c.issued.Learn(c.coord.Known)
 	if err != nil {
 		return c.contact.noted(fmt.Errorf("no worker ID: %w", err))
 	}
@@ -108,23 +109,4 @@ func (c *claimer) newLane(worker int, floor generator.Tick) (*generator.Lane, er
 		lane.Roll()
 	}
 	return lane, nil
-}
-
-// claim claims a worker ID and opens it.
-func (c *claimer) claim(ctx context.Context, request coord.Request) (coord.Claim, error) {
-	request.Before = func() error { return copied(c.machine) }
-	for {
-		pending, err := c.coord.Claim(ctx, request)
-		c.issued.Learn(c.coord.Known)
-		if err != nil {
-			return nil, err
-		}
-		if err := copied(c.machine); err != nil {
-			return nil, err // the claim is the original's, which opens it: to give it up would delete its node
-		}
-		claim, err := pending.Open(ctx)
-		if !errors.Is(err, coord.ErrRaced) {
-			return claim, err
-		}
-	}
 }

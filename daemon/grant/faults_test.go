@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -83,7 +82,7 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newFixture(t)
 	raiser := w.host("raiser").boot()
 	raiser.attach()
-	claim := must.Get(coordtest.Claim(t.Context(), raiser.coord, coord.Request{Worker: 0}))(t)
+	claim := must.Get(raiser.coord.Claim(t.Context(), coord.Request{Worker: 0}))(t)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: w.layout.MaxTick() + 1}))
 	raiser.close() // frees it, and lowers nothing
 	var held []*process

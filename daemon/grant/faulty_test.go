@@ -19,11 +19,11 @@ type faulty struct {
 	forgets                            bool                    // what was granted: a claim begins at 0
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
-	claimed                            func()                  // called between the two steps of a claim
+	claimed                            func()                  // called before an opening is sent
 	late                               func()                  // called once, between the answer to an extend and its caller
 }
 
-func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
+func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	if err := f.refuse("claim"); err != nil {
 		return nil, err
 	}
@@ -36,33 +36,27 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Pending, err
 	if f.forgets {
 		r.Latest = math.MaxInt64
 	}
-	p, err := f.Coordinator.Claim(ctx, r)
+	before := r.Before
+	r.Before = func(worker int) error {
+		if f.claimed != nil && worker != coord.AnyWorker {
+			f.claimed()
+		}
+		if before == nil {
+			return nil
+		}
+		return before(worker)
+	}
+	c, err := f.Coordinator.Claim(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	if f.claimed != nil {
-		f.claimed()
-	}
-	return faultyPending{p, f}, nil
-}
-
-type faultyPending struct {
-	coord.Pending
-	f *faulty
-}
-
-func (p faultyPending) Open(ctx context.Context) (coord.Claim, error) {
-	c, err := p.Pending.Open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if p.f.loseClaim {
+	if f.loseClaim {
 		return nil, errCut
 	}
-	if err := p.f.refuse("opened"); err != nil {
+	if err := f.refuse("opened"); err != nil {
 		return nil, err
 	}
-	return &faultyClaim{Claim: c, f: p.f}, nil
+	return &faultyClaim{Claim: c, f: f}, nil
 }
 
 func (f *faulty) refuse(call string) error {

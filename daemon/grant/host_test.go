@@ -64,7 +64,7 @@ func (w *fixture) used(workers ...int) *fixture {
 	h := w.host("used").boot()
 	coordtest.Join(w.t, c, coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()})
 	for _, worker := range workers {
-		claim := must.Get(coordtest.Claim(w.t.Context(), c, coord.Request{Worker: worker}))(w.t)
+		claim := must.Get(c.Claim(w.t.Context(), coord.Request{Worker: worker}))(w.t)
 		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
 	}
 	return w
@@ -306,7 +306,7 @@ func (p *process) passedOn() {
 	p.revoke()
 	other := p.fixture.host("another").boot()
 	other.attach()
-	c := must.Get(coordtest.Claim(p.t.Context(), other.coord.Coordinator, coord.Request{Worker: p.worker(), Latest: math.MaxInt64}))(p.t)
+	c := must.Get(other.coord.Coordinator.Claim(p.t.Context(), coord.Request{Worker: p.worker(), Latest: math.MaxInt64}))(p.t)
 	if c.Worker() != p.worker() {
 		p.t.Fatalf("another got worker ID %d, wanted %d", c.Worker(), p.worker())
 	}

@@ -33,25 +33,16 @@ type clerk struct {
 
 func (*clerk) Known() coord.Cluster { return coord.Cluster{} }
 
-func (c *clerk) Claim(context.Context, coord.Request) (coord.Pending, error) {
-	return pending{c}, c.away
+func (c *clerk) Claim(context.Context, coord.Request) (coord.Claim, error) {
+	return claim{c}, errors.Join(c.away, c.closed)
 }
 
-// pending and claim are of one worker ID, which is free.
-type pending struct{ *clerk }
-
-func (p pending) Worker() int     { return 7 }
-func (p pending) Continues() bool { return false }
-func (p pending) Open(context.Context) (coord.Claim, error) {
-	return claim(p), errors.Join(p.away, p.closed)
-}
-
+// claim is of one worker ID, which is free.
 type claim struct{ *clerk }
 
 func (c claim) Worker() int                                   { return 7 }
 func (c claim) Name() string                                  { return "claim" }
 func (c claim) Opening() string                               { return "opening" }
-func (c claim) Continues() bool                               { return false }
 func (c claim) Floor() generator.Tick                         { return 0 }
 func (c claim) Extend(context.Context, coord.Progress) error  { return c.away }
 func (c claim) Release(context.Context, generator.Tick) error { return c.away }

@@ -49,8 +49,6 @@ func outcomeOf(err error) string {
 		return "raised"
 	case errors.Is(err, coord.ErrLost):
 		return "lost"
-	case errors.Is(err, coord.ErrRaced):
-		return "raced"
 	case errors.As(err, &taken):
 		return "taken"
 	case errors.As(err, &ahead):
@@ -86,10 +84,6 @@ type (
 		coord.Coordinator
 		metrics *Metrics
 	}
-	timedPending struct {
-		coord.Pending
-		metrics *Metrics
-	}
 	timedClaim struct {
 		coord.Claim
 		metrics *Metrics
@@ -109,12 +103,12 @@ func (t timed) Look(ctx context.Context) (c coord.Cluster, err error) {
 }
 
 // Claim claims.
-func (t timed) Claim(ctx context.Context, r coord.Request) (p coord.Pending, err error) {
-	t.metrics.call("claim", func() error { p, err = t.Coordinator.Claim(ctx, r); return err })
+func (t timed) Claim(ctx context.Context, r coord.Request) (c coord.Claim, err error) {
+	t.metrics.call("claim", func() error { c, err = t.Coordinator.Claim(ctx, r); return err })
 	if err != nil {
-		return p, err
+		return c, err
 	}
-	return timedPending{p, t.metrics}, nil
+	return &timedClaim{c, t.metrics}, nil
 }
 
 // Members lists the members.
@@ -131,15 +125,6 @@ func (t timed) Inspect(ctx context.Context) (coord.Inspected, error) {
 		return o.Inspect(ctx)
 	}
 	return coord.Inspected{}, errors.ErrUnsupported
-}
-
-// Open implements coord.Pending.
-func (t timedPending) Open(ctx context.Context) (c coord.Claim, err error) {
-	t.metrics.call("open", func() error { c, err = t.Pending.Open(ctx); return err })
-	if err != nil {
-		return c, err
-	}
-	return &timedClaim{c, t.metrics}, nil
 }
 
 // Extend implements coord.Claim.

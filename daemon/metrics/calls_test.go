@@ -26,8 +26,8 @@ func (f *fake) Inspect(context.Context) (coord.Inspected, error) {
 
 type fakeCoordinator struct{ *fake }
 
-func (f fakeCoordinator) Claim(context.Context, coord.Request) (coord.Pending, error) {
-	return fakePending{nil, f.fake}, nil
+func (f fakeCoordinator) Claim(context.Context, coord.Request) (coord.Claim, error) {
+	return fakeClaim{nil, f.fake}, nil
 }
 
 func (f fakeCoordinator) Join(context.Context, coord.Layout) (coord.Cluster, error) {
@@ -37,13 +37,6 @@ func (f fakeCoordinator) Look(context.Context) (coord.Cluster, error) { return c
 func (f fakeCoordinator) Members(context.Context) ([]coord.Member, error) {
 	return nil, nil
 }
-
-type fakePending struct {
-	coord.Pending
-	fake *fake
-}
-
-func (p fakePending) Open(context.Context) (coord.Claim, error) { return fakeClaim{nil, p.fake}, nil }
 
 type fakeClaim struct {
 	coord.Claim
@@ -66,8 +59,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	}
 	_, _ = c.Look(ctx)
 	_, _ = c.Members(ctx)
-	p := must.Get(c.Claim(ctx, coord.Request{}))(t)
-	claim := must.Get(p.Open(ctx))(t)
+	claim := must.Get(c.Claim(ctx, coord.Request{}))(t)
 	for _, f.err = range []error{nil, coord.ErrLost, coord.ErrRaised, context.DeadlineExceeded, errors.New("x")} {
 		_ = claim.Extend(ctx, coord.Progress{})
 	}
@@ -75,7 +67,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	got := w.scrape(t)
 	for _, labels := range []string{
 		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`,
-		`call="claim",outcome="ok"`, `call="open",outcome="ok"`, `call="release",outcome="error"`,
+		`call="claim",outcome="ok"`, `call="release",outcome="error"`,
 		`call="extend",outcome="ok"`, `call="extend",outcome="lost"`, `call="extend",outcome="raised"`, `call="extend",outcome="timeout"`,
 	} {
 		if n := got["flakeward_coordinator_calls_total{"+labels+"}"]; n != "1" {

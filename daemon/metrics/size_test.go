@@ -45,8 +45,7 @@ func (w *fixture) callAll(ctx context.Context, err error) {
 	_, _ = c.Join(ctx, coord.Layout{})
 	_, _ = c.Look(ctx)
 	_, _ = c.Members(ctx)
-	p, _ := c.Claim(ctx, coord.Request{})
-	claim, _ := p.Open(ctx)
+	claim, _ := c.Claim(ctx, coord.Request{})
 	_ = claim.Extend(ctx, coord.Progress{})
 	_ = claim.Release(ctx, 0)
 }
@@ -112,7 +111,7 @@ func (w *fixture) fill(t testing.TB) {
 		w.figures.Limits.Users = append(w.figures.Limits.Users, issue.Usage{UID: uint32(4e9 + i), IDs: 1e15})
 	}
 	for _, err := range []error{
-		nil, coord.ErrRaised, coord.ErrLost, coord.ErrRaced, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
+		nil, coord.ErrRaised, coord.ErrLost, &coord.ExhaustedError{}, &coord.AheadError{}, &coord.RestoredError{},
 		coord.ErrOtherCluster, &coord.LayoutError{}, context.DeadlineExceeded, context.Canceled, errors.New("x"),
 	} {
 		w.callAll(t.Context(), err)

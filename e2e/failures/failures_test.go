@@ -103,7 +103,7 @@ func begin(t *testing.T, url string) *asker {
 	a := open(t, url, secure.TLS{})
 	eventually(t, "join", a.join)
 	eventually(t, "claim", func() (err error) {
-		a.claim, err = coordtest.Claim(t.Context(), a.coord, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+		a.claim, err = a.coord.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 		return err
 	})
 	eventually(t, "extend", a.extend)
@@ -123,7 +123,7 @@ func (a *asker) takes() error {
 	}
 	ctx, cancel := context.WithTimeout(a.t.Context(), extendTimeout)
 	defer cancel()
-	_, err := coordtest.Claim(ctx, a.coord, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
+	_, err := a.coord.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 	return err
 }
 

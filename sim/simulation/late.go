@@ -17,22 +17,8 @@ type shared struct {
 }
 
 // Claim implements coord.Coordinator.
-func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Pending, error) {
+func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	c, err := s.Coordinator.Claim(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return sharedPending{c, s.p}, nil
-}
-
-type sharedPending struct {
-	coord.Pending
-	p *proc
-}
-
-// Open implements coord.Pending.
-func (s sharedPending) Open(ctx context.Context) (coord.Claim, error) {
-	c, err := s.Pending.Open(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,14 +21,6 @@ func (g given) Worker() int           { return 0 }
 func (g given) Opening() string       { return g.opening }
 func (g given) Floor() generator.Tick { return g.floor }
 
-// unopened is what a process opens to be given a claim.
-type unopened struct {
-	coord.Pending
-	given given
-}
-
-func (u unopened) Open(context.Context) (coord.Claim, error) { return u.given, nil }
-
 // What is judged at once of openings and ticks, each with what is right beside it.
 func TestOpeningsAreJudgedAtOnce(t *testing.T) {
 	type stage struct {
@@ -39,9 +30,7 @@ func TestOpeningsAreJudgedAtOnce(t *testing.T) {
 	store := func(s stage, by *proc, holder string, ceiling int) {
 		s.sim.wrote(by, 0, fmt.Appendf(nil, `{"ceiling":%d,"holder":%q}`, ceiling, holder))
 	}
-	open := func(by *proc, g given) {
-		_, _ = sharedPending{unopened{given: g}, by}.Open(t.Context())
-	}
+	open := func(by *proc, g given) { by.opens(g) }
 	ticks := func(s stage, opening string, tick generator.Tick) {
 		s.a.granted(&laneOf{cluster: "c", opening: opening}, tick)
 	}

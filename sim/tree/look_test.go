@@ -65,7 +65,7 @@ func TestAClaimThatFindsNothingWritesNothing(t *testing.T) {
 		holder, _ := notedIn(t, kind, servers, "holder")
 		var held []coord.Claim
 		for worker := range inTree {
-			c, err := coordtest.Claim(t.Context(), holder, coord.Request{Worker: worker, Latest: 1 << 40})
+			c, err := holder.Claim(t.Context(), coord.Request{Worker: worker, Latest: 1 << 40})
 			if err != nil || c.Worker() != worker {
 				t.Fatalf("worker ID %d: %v", worker, err)
 			}
@@ -113,7 +113,7 @@ func TestAClaimThatLooksKeepsToItsWorkerID(t *testing.T) {
 		servers := tree.New(kind)
 		c, _ := notedIn(t, kind, servers, "host")
 		for _, worker := range []int{5, coord.AnyWorker} { // the host's preference is that one then
-			got, err := coordtest.Claim(t.Context(), c, coord.Request{Look: true, Worker: worker, Latest: 1000})
+			got, err := c.Claim(t.Context(), coord.Request{Look: true, Worker: worker, Latest: 1000})
 			if err != nil || got.Worker() != 5 {
 				t.Fatalf("asked for %d: %v", worker, err)
 			}
@@ -121,7 +121,7 @@ func TestAClaimThatLooksKeepsToItsWorkerID(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := coordtest.Claim(t.Context(), c, coord.Request{Look: true, Worker: 5, Latest: 400})
+		got, err := c.Claim(t.Context(), coord.Request{Look: true, Worker: 5, Latest: 400})
 		if err != nil || got.Worker() == 5 {
 			t.Errorf("the worker ID that is too late was taken: %v", err)
 		}
@@ -135,7 +135,7 @@ func TestOrphansOfTwoThatLook(t *testing.T) {
 		servers := tree.New(kind)
 		holder, _ := notedIn(t, kind, servers, "holder")
 		for worker := range inTree - 1 {
-			if _, err := coordtest.Claim(t.Context(), holder, coord.Request{Worker: worker}); err != nil {
+			if _, err := holder.Claim(t.Context(), coord.Request{Worker: worker}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -153,7 +153,7 @@ func TestOrphansOfTwoThatLook(t *testing.T) {
 		}
 		won := 0
 		for _, c := range []*claims.Coordinator{all[0], all[1], all[0], all[1]} {
-			_, err := coordtest.Claim(t.Context(), c, coord.Request{Look: true, Worker: coord.AnyWorker})
+			_, err := c.Claim(t.Context(), coord.Request{Look: true, Worker: coord.AnyWorker})
 			var full *coord.ExhaustedError
 			switch {
 			case err == nil:

@@ -64,7 +64,7 @@ func (w *way) WithTimeout(ctx context.Context, d time.Duration) (context.Context
 func (w *way) claim(ctx context.Context, c *claims.Coordinator, worker int) (coord.Claim, error) {
 	ctx, w.tired = context.WithCancel(ctx)
 	defer w.tired()
-	return coordtest.Claim(ctx, c, coord.Request{Worker: worker, Latest: 1 << 40})
+	return c.Claim(ctx, coord.Request{Worker: worker, Latest: 1 << 40})
 }
 
 // joined returns a coordinator in a cluster of two worker IDs.

@@ -49,7 +49,7 @@ func TestAPowerCutOfAllHosts(t *testing.T) {
 					} else {
 						coordtest.Join(t, d, layout)
 					}
-					return must.Get(coordtest.Claim(t.Context(), d, coord.Request{Worker: coord.AnyWorker, Latest: now + latest}))(t)
+					return must.Get(d.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: now + latest}))(t)
 				}
 				for host := range c.hosts {
 					claim := start(host, 0)

@@ -9,30 +9,25 @@ import (
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
-// pending implements coord.Pending. What it decides is decided on the record as it was
-// read when the claim node was made.
-type pending struct {
-	c         *Coordinator
-	node      owned
-	request   coord.Request
-	continues bool
-}
+// errRaced means that a record or the cluster record changed between the two steps of a claim. Nothing
+// was opened.
+var errRaced = errors.New("the record was changed by another before it was opened")
 
-func (p *pending) Worker() int     { return p.node.Worker }
-func (p *pending) Continues() bool { return p.continues }
-
-// Open implements coord.Pending.
-func (p *pending) Open(ctx context.Context) (coord.Claim, error) {
-	h, err := p.open(ctx)
+// open opens the record of a node that owns its worker ID, and deletes the node if that fails. Where
+// Request.Before forbids it, the node is another's to open: it stays.
+func (cl claimant) open(ctx context.Context, n owned) (*held, error) {
+	if err := cl.before(n.Worker); err != nil {
+		return nil, err
+	}
+	h, err := cl.takeOver(ctx, n)
 	if err != nil {
-		p.c.nodes.discard(ctx, p.node.Node)
+		cl.c.nodes.discard(ctx, n.Node)
 		return nil, err
 	}
 	return h, nil
 }
 
-// open takes the record over. Everything that depends on who the holder was is
-// decided on the record as it was read, before the opening is sent; the opening
+// takeOver writes the opening. What it grants is decided on the record as it was read; the opening
 // compares the record's version, so if it is stored, what was decided holds.
 //
 // The outcome of a try without an answer is found out by sending the very same
@@ -41,27 +36,26 @@ func (p *pending) Open(ctx context.Context) (coord.Claim, error) {
 // was stored. An opening whose outcome stays unknown is never taken as stored.
 //
 // If the cluster record was changed meanwhile, the opening is void, stored or not.
-func (p *pending) open(ctx context.Context) (*held, error) {
-	c, n, request, continues := p.c, p.node, p.request, p.continues
-	o := n.cluster.opening(n.record, request, continues)
-	opened := o.record
+func (cl claimant) takeOver(ctx context.Context, n owned) (*held, error) {
+	c := cl.c
+	opened := n.cluster.opening(n.record)
 	opened.Holder, opened.Claim, opened.Nonce = coord.OpeningID(c.random.token(), n.cluster.epoch), n.Name, c.random.token()
 	w := Write{
 		Doing: doingOpen, Worker: n.Worker, Claim: n.Name, Host: c.identity.Host, Before: c.before(n.History),
 		Record:  Entry{Value: encode(opened), Version: n.Record.Version},
-		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, o.from, n.since)),
+		History: c.nextHistory(n.cluster, n.Worker, n.History, n.record, c.interval(opened, n.since)),
 	}
 	for {
 		var done Written
 		err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 			if j.record.Identity != n.cluster.record.Identity { // the version was read in another cluster record
-				return coord.ErrRaced
+				return errRaced
 			}
 			done, err = c.store.Write(ctx, j.entry, w)
 			return err
 		})
 		switch {
-		case errors.Is(err, coord.ErrRaced):
+		case errors.Is(err, errRaced):
 			return nil, err
 		case err != nil && (ctx.Err() != nil || !worthRetrying(err)):
 			return nil, err
@@ -69,11 +63,10 @@ func (p *pending) open(ctx context.Context) (*held, error) {
 			pause(ctx, c.clock, retryPause)
 			continue
 		case !done.Stored && !bytes.Equal(done.Record.Value, w.Record.Value):
-			return nil, coord.ErrRaced
+			return nil, errRaced
 		}
 		h := &held{
-			c: c, worker: n.Worker, before: request.Before, epoch: n.cluster.epoch, opening: opened.Holder,
-			continues: continues, floor: opened.Ceiling, minimum: o.minimum,
+			c: c, worker: n.Worker, before: cl.request.Before, epoch: n.cluster.epoch, opening: opened.Holder, floor: opened.Ceiling,
 			mutex: mutex.New(), node: n.Node, identity: n.cluster.record.Identity, version: done.Record.Version, record: opened,
 		}
 		h.found(done.Claimed)
