@@ -107,7 +107,7 @@ func (k *Holder) Holding() Holding {
 func (k *Holder) Idle() bool {
 	h := k.held.snapshot().current
 	now := k.pace.tick()
-	return now <= h.ceiling() && h.lane.Highest()+ticks(k.Layout, time.Second) < now
+	return h.lane != nil && now <= h.ceiling() && h.lane.Highest()+ticks(k.Layout, time.Second) < now
 }
 
 // Reachable reports whether the coordinator answered last.

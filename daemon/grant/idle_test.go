@@ -193,3 +193,12 @@ func TestAClaimIsMadeAgainThoughNobodyAsks(t *testing.T) {
 		t.Error("it does not rest any more")
 	}
 }
+
+// A clock before the layout's beginning has no tick that is above the ceiling of no lane.
+func TestNobodyIsIdleWithoutALane(t *testing.T) {
+	p := newFixture(t).host("H").boot()
+	p.clock.Step(-2000 * time.Hour)
+	if p.tick() >= 0 || p.Idle() {
+		t.Errorf("at tick %d, a process without a lane is idle", p.tick())
+	}
+}
