@@ -115,6 +115,9 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &c.Time.Trust, Value: c.Time.Trust, Category: "Clock",
 			Usage: "follow the system's clock in any case; a wrong clock then makes IDs with a wrong time"},
 
+		&urfave.GenericFlag{Name: "order", Value: (*order)(&c.Time.Strict), Category: "Clock",
+			Usage: "where the clock goes back, keep each connection's `ORDER`: time (follow the clock: IDs may go down) or strict (they never do: go on at half the pace until the clock has caught up)"},
+
 		&urfave.PathFlag{Name: "log-file", Destination: &s.logFile, Value: s.logFile, Category: "Log", DefaultText: "standard error",
 			Usage: "append the log to this `FILE`; SIGHUP reopens it"},
 	}, s.logFlags()...)

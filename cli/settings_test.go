@@ -63,7 +63,7 @@ var others = map[string]string{
 	"coord-user": "u", "coord-password-file": "/other/password",
 	"takeover": "true", "takeover-stay": "true", "require-coord": "true",
 	"layout": "twitter", "datacenter": "3", "sequence-start": "zero", "coord": "etcd://other:2379/ids", "host": "h", "ttl": "11s",
-	"window": "13m", "publish": "14s", "restart-wait": "1500ms", "max-sleep": "16ms", "max-block": "17s",
+	"window": "13m", "publish": "14s", "restart-wait": "1500ms", "max-sleep": "16ms", "order": "strict", "max-block": "17s",
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
 

@@ -58,6 +58,30 @@ func (m *fileMode) String() string { return fmt.Sprintf("%#04o", uint32(*m)) }
 
 func (*fileMode) wanted() string { return "a file mode: write three octal digits, such as 0660" }
 
+// order is the value of a flag for what is kept where the clock goes back: true is the order of each
+// connection.
+type order bool
+
+// Set reads time or strict.
+func (o *order) Set(text string) error {
+	switch text {
+	case "time", "strict":
+		*o = text == "strict"
+		return nil
+	}
+	return fmt.Errorf("%q is not %s", text, o.wanted())
+}
+
+// String writes time or strict.
+func (o *order) String() string {
+	if *o {
+		return "strict"
+	}
+	return "time"
+}
+
+func (*order) wanted() string { return "an order: write time or strict" }
+
 // size is the value of a flag for an amount of memory, in bytes.
 type size int64
 

@@ -20,6 +20,9 @@ type Belief struct {
 	ForwardHold time.Duration
 	// Trust believes every step at once.
 	Trust bool
+	// Strict: known time never goes back. Where the wall clock does, known time goes on at half the
+	// monotonic clock's pace until the wall clock has caught up.
+	Strict bool
 }
 
 // DefaultBelief is what a daemon believes unless it is told otherwise.

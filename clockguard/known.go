@@ -38,7 +38,8 @@ const leastSleep = 100 * time.Millisecond
 
 // Known is a Clock whose wall part is known time: the wall clock of the clock below it as long as
 // that is not ahead of the monotonic one by more than may be believed, and otherwise what it was
-// last, moved on by the monotonic clock. A step back is followed at once: lanes guard against it.
+// last, moved on by the monotonic clock. A step back is followed at once, as lanes guard against it;
+// or, by Belief.Strict, never.
 //
 // Its Now costs one comparison more than that of the clock below. One goroutine calls Observe, from
 // time to time; what is held then stays held until Follow, or until the wall clock is back.
@@ -52,6 +53,10 @@ type Known struct {
 	limit   atomic.Int64 // the highest offset that is believed
 	offset  atomic.Int64 // that of known time while the wall clock is not believed
 	holding atomic.Bool  // Observe has found the wall clock ahead
+	// strict: known time does not go back, as somebody has confirmed what all began with. least is
+	// then the highest that known time less half the monotonic one was.
+	strict atomic.Bool
+	least  atomic.Int64
 
 	mu        sync.Mutex // guards what follows; never held over a call that waits
 	confirmed int64      // the offset that was confirmed last, moved on by what a kernel may have slewed since
@@ -122,11 +127,41 @@ func (k *Known) anchor(offset int64) {
 
 // Now implements Clock. It reads a clock that it does not believe twice.
 func (k *Known) Now() Reading {
+	strict := k.strict.Load() // before the limit, which was set before
 	r := k.clock.Now()
-	if offsetOf(r) <= k.limit.Load() {
-		return r
+	if offsetOf(r) > k.limit.Load() {
+		r = k.doubted()
 	}
-	return k.doubted()
+	if strict {
+		r = k.onward(r)
+	}
+	return r
+}
+
+// onward returns r, but its time no earlier than what was returned before plus half of what has passed
+// since.
+func (k *Known) onward(r Reading) Reading {
+	half := int64(r.Mono) / 2
+	for {
+		least := k.least.Load()
+		if r.Wall-half <= least {
+			r.Wall = least + half
+			return r
+		}
+		if k.least.CompareAndSwap(least, r.Wall-half) {
+			return r
+		}
+	}
+}
+
+// confirm notes that somebody has confirmed what all began with: known time at a reading, before which
+// nothing was made of it. The caller has mu.
+func (k *Known) confirm(known Reading) {
+	k.sure = true
+	if k.belief.Strict && !k.strict.Load() {
+		k.least.Store(known.Wall - int64(known.Mono)/2)
+		k.strict.Store(true)
+	}
 }
 
 // doubted is Now for a reading that is ahead. It reads the clock again: the two halves of a reading
@@ -282,7 +317,7 @@ func (k *Known) Confirm(shown Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.anchor(offsetOf(shown))
-	k.sure = true
+	k.confirm(shown)
 }
 
 // Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds since
@@ -307,13 +342,14 @@ func (k *Known) Resume(known, boot int64) bool {
 		k.previous = offset
 		k.offset.Store(offset)
 	}
-	k.sure = true
+	k.confirm(Reading{Wall: known + passed/2, Mono: r.Mono})
 	return true
 }
 
 // Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the same
 // moment; 0 without a kernel, and as long as nobody has confirmed the time that all began with. What
-// known time is ahead of the confirmed one is left out, or small steps would add up over restarts.
+// known time is ahead of the confirmed one is left out, or small steps would add up over restarts;
+// but by Belief.Strict known time must not go back.
 func (k *Known) Kept() (known, boot int64) {
 	r := k.Now()
 	k.mu.Lock()
@@ -321,7 +357,10 @@ func (k *Known) Kept() (known, boot int64) {
 	if k.kernel == nil || !k.sure {
 		return 0, 0
 	}
-	return min(r.Wall, k.confirmed+int64(r.Mono)), k.kernel.Boot()
+	if !k.strict.Load() {
+		r.Wall = min(r.Wall, k.confirmed+int64(r.Mono))
+	}
+	return r.Wall, k.kernel.Boot()
 }
 
 // Steps returns how often the wall clock has stepped since the start.

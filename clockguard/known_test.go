@@ -395,6 +395,72 @@ func TestKnownTimeIsBounded(t *testing.T) {
 	})
 }
 
+// By Belief.Strict known time is what it would be without, but never less than what it was before plus
+// half of what has passed since, also over an update.
+func TestStrictKnownTimeNeverGoesBack(t *testing.T) {
+	strictly := clockguard.DefaultBelief()
+	strictly.Strict = true
+	rapid.Check(t, func(t *rapid.T) {
+		b := newBench()
+		b.boot = int64(time.Hour)
+		strict := clockguard.NewKnown(b.Manual, b, strictly)
+		b.Manual.Step(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "until it is confirmed")))
+		strict.Now()
+		b.Confirm(b.Shown())
+		strict.Confirm(b.Shown())
+		last := strict.Now()
+		t.Repeat(map[string]func(*rapid.T){
+			"step": func(t *rapid.T) {
+				b.Manual.Step(time.Duration(rapid.Int64Range(int64(-2*time.Minute), int64(time.Minute)).Draw(t, "step")))
+			},
+			"run": func(t *rapid.T) {
+				for range rapid.IntRange(1, 1000).Draw(t, "observations") {
+					b.Advance(every)
+					b.Observe()
+					strict.Observe()
+				}
+			},
+			"update": func(t *rapid.T) {
+				known, boot := strict.Kept()
+				strict = clockguard.NewKnown(b.Manual, b, strictly)
+				if !strict.Resume(known, boot) {
+					t.Fatal("an update does not go on from the time that was handed over")
+				}
+			},
+			"": func(t *rapid.T) {
+				now := strict.Now()
+				slowest := last.Wall + int64(now.Mono.Sub(last.Mono))/2
+				if now.Wall < slowest-1 { // halves are rounded
+					t.Fatalf("known time is %v behind half of what has passed", time.Duration(slowest-now.Wall))
+				}
+				if now.Wall > slowest+1 && now.Wall > b.Shown().Wall {
+					t.Fatalf("known time is ahead of the wall clock by %v, and was not before", time.Duration(now.Wall-b.Shown().Wall))
+				}
+				last = now
+			},
+		})
+	})
+}
+
+// Once the wall clock has caught up, known time is the wall clock's again.
+func TestStrictKnownTimeIsCaughtUpWith(t *testing.T) {
+	belief := clockguard.DefaultBelief()
+	belief.Strict = true
+	b := newBench()
+	b.Known = clockguard.NewKnown(b.Manual, b, belief)
+	b.Confirm(b.Shown())
+	b.run(time.Minute)
+	b.wants(t, 0, "before the step")
+	b.Manual.Step(-10 * time.Second)
+	b.wants(t, 0, "at the step")
+	b.run(10 * time.Second)
+	b.wants(t, -5*time.Second, "10 s later, at half the pace")
+	b.run(10 * time.Second)
+	b.wants(t, -10*time.Second, "caught up with")
+	b.run(10 * time.Second)
+	b.wants(t, -10*time.Second, "and from then on")
+}
+
 func TestReadingKnownTimeAllocatesNothing(t *testing.T) {
 	k := clockguard.NewKnown(clockguard.System{}, clockguard.SystemKernel{}, clockguard.DefaultBelief())
 	if n := testing.AllocsPerRun(100, func() { k.Now() }); n != 0 {
