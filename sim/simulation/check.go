@@ -117,6 +117,7 @@ func (p *proc) ordered(t generator.Tick, lane *generator.Lane, was *laneOf, c *c
 	least := c.highest.before(lane)
 	inOrder := least
 	switch {
+	case sim.plan.Strict: // nothing excuses it
 	case lane != c.highest.lane && (unordered || c.highest.tick-now > sim.sleep):
 		least = 0
 	case unordered:

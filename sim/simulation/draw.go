@@ -63,6 +63,7 @@ func PlanOf(seed uint64) Plan {
 	p.faults(r)
 	// Of numbers of their own, so that all else in a seed's plan stays as it is.
 	p.bursts(rand.New(rand.NewPCG(seed, 0x6275727374)), tick)
+	p.Strict = rand.New(rand.NewPCG(seed, 0x737472696374)).IntN(6) == 0
 	roll := rand.New(rand.NewPCG(seed, 0x726f6c6c))
 	for range p.Hosts {
 		p.FromZero = append(p.FromZero, roll.IntN(6) == 0)

@@ -77,6 +77,6 @@ func (sim *Simulation) least() int {
 // belief is how far daemons believe their clocks.
 func (sim *Simulation) belief() clockguard.Belief {
 	b := clockguard.DefaultBelief()
-	b.Trust = sim.trust
+	b.Trust, b.Strict = sim.trust, sim.plan.Strict
 	return b
 }

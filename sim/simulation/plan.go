@@ -24,6 +24,7 @@ type Plan struct {
 	TTL           time.Duration
 	Load          time.Duration // between two requests to a daemon, on the average
 	Faults        []Fault       // in the order of their time
+	Strict        bool          // known time never goes back, and no connection's IDs do
 	Trust         bool          // daemons follow whatever their clocks show
 	Lead          time.Duration // how far an ID may be ahead of the true time; 0: as far as it likes
 

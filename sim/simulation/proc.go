@@ -103,7 +103,7 @@ func (sim *Simulation) start(s *slot) {
 	sim.counts.Starts++
 	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, acked: map[int]generator.Tick{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.boot = s.host.boot()
-	p.known = clockguard.NewKnown(p, p, clockguard.DefaultBelief())
+	p.known = clockguard.NewKnown(p, p, sim.belief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
 	s.proc = p
 	for i := range p.conns {
