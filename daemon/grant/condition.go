@@ -146,7 +146,10 @@ func (h holding) ceiling() generator.Tick {
 // judge says whether the condition has stopped issuing, which is possible up to the ceiling, or when it
 // will.
 func (p *pace) judge(c *condition.Condition, h holding) {
-	end := max(h.granted, h.ceiling())
+	end := h.ceiling()
+	if end > 0 {
+		end = max(end, h.granted)
+	}
 	c.Stopped = end == 0 || p.tick() > end
 	switch {
 	case end == 0:

@@ -16,7 +16,7 @@ type faulty struct {
 	coord.Coordinator
 	wants                              int // the worker ID that a claim for any asks for
 	loseClaim, loseExtend, loseRelease bool
-	forgets                            bool                    // what was granted: a claim begins at 0
+	floor                              *generator.Tick         // of each claim, whatever its record says
 	before                             func(call string) error // refuses a call before it is made
 	asked                              func(coord.Request)     // sees what is claimed
 	claimed                            func()                  // called before an opening is sent
@@ -33,7 +33,7 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error
 	if r.Worker == coord.AnyWorker && !r.Fresh {
 		r.Worker = f.wants
 	}
-	if f.forgets {
+	if f.floor != nil {
 		r.Latest = math.MaxInt64
 	}
 	before := r.Before
@@ -72,8 +72,8 @@ type faultyClaim struct {
 }
 
 func (c *faultyClaim) Floor() generator.Tick {
-	if c.f.forgets {
-		return 0
+	if c.f.floor != nil {
+		return *c.f.floor
 	}
 	return c.Claim.Floor()
 }

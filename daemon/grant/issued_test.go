@@ -1,9 +1,11 @@
 package grant_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -22,20 +24,30 @@ func TestIssuedIsTheMost(t *testing.T) {
 }
 
 // A worker ID that is opened again by the daemon that had it: the new lane begins above all that the
-// one before has issued, also where the record does not tell, and that one ends.
+// one before has issued, also where the record does not tell, and that one ends. Where the record is
+// beyond the layout's end there is no new one, and issuing has stopped.
 func TestAWorkerIDThatIsOpenedAgainBeginsAboveItsLane(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		p := w.host("A").start()
+	w := newFixture(t)
+	p := w.host("A").start()
+	before := p.lane
+	again := func(floor generator.Tick) error {
 		p.passedOn()
 		must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 		must.Do(t, w.tree.revoke(t.Context(), w.members()[0].Claim))
-		before := p.lane
 		p.take()
-		p.coord.forgets = true
-		p.acquire()
-		if p.worker() != before.Worker() || p.lane == before || !before.Closed() {
-			t.Errorf("worker ID %d after %d, and the lane of before is closed: %v", p.worker(), before.Worker(), before.Closed())
-		}
-		p.issueAll()
-	})
+		p.coord.floor = &floor
+		return p.Acquire(t.Context(), false)
+	}
+	must.Do(t, again(0))
+	if p.worker() != before.Worker() || p.lane == before || !before.Closed() {
+		t.Errorf("worker ID %d after %d, and the lane of before is closed: %v", p.worker(), before.Worker(), before.Closed())
+	}
+	p.issueAll()
+	if err := again(w.layout.MaxTick() + 1); err == nil {
+		t.Fatal("a record beyond the layout's end is issued from")
+	}
+	var c *condition.Condition
+	if !errors.As(p.Condition(), &c) || !c.Stopped || p.issueAll() > 0 {
+		t.Errorf("the condition is %v, want that issuing has stopped", p.Condition())
+	}
 }
