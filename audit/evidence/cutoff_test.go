@@ -38,11 +38,26 @@ func sampleReplies() []Reply {
 	}
 }
 
+// opening makes a log at path: what adds an entry to it, and what closes it.
+type opening[E any] func(tb testing.TB, path string) (add func(E) error, done func() error)
+
+func openEvents(tb testing.TB, path string) (func(Event) error, func() error) {
+	l, err := OpenEvents(path)
+	must(tb, err)
+	return l.Add, l.Close
+}
+
+func openReplies(tb testing.TB, path string) (func(Reply) error, func() error) {
+	l, err := CreateReplies(path)
+	must(tb, err)
+	return func(r Reply) error { return errors.Join(l.Add(r), l.Flush()) }, l.Close
+}
+
 // written returns the bytes of a log, and where each entry begins; the last is the end.
-func written[E any](tb testing.TB, entries []E, open func(path string) (add func(E) error, done func() error)) (data []byte, starts []int) {
+func written[E any](tb testing.TB, entries []E, open opening[E]) (data []byte, starts []int) {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "log")
-	add, done := open(path)
+	add, done := open(tb, path)
 	note := func() {
 		info, err := os.Stat(path)
 		must(tb, err)
@@ -57,22 +72,6 @@ func written[E any](tb testing.TB, entries []E, open func(path string) (add func
 	data, err := os.ReadFile(path)
 	must(tb, err)
 	return data, starts
-}
-
-func writtenEvents(tb testing.TB, entries []Event) ([]byte, []int) {
-	return written(tb, entries, func(path string) (func(Event) error, func() error) {
-		l, err := OpenEvents(path)
-		must(tb, err)
-		return l.Add, l.Close
-	})
-}
-
-func writtenReplies(tb testing.TB, entries []Reply) ([]byte, []int) {
-	return written(tb, entries, func(path string) (func(Reply) error, func() error) {
-		l, err := CreateReplies(path)
-		must(tb, err)
-		return func(r Reply) error { return errors.Join(l.Add(r), l.Flush()) }, l.Close
-	})
 }
 
 func eventsOf(r io.Reader) (all []Event, err error) {
@@ -116,17 +115,17 @@ func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read f
 }
 
 func TestEventsCutOffOrDamaged(t *testing.T) {
-	data, starts := writtenEvents(t, sampleEvents())
+	data, starts := written(t, sampleEvents(), openEvents)
 	testCutOff(t, data, starts, sampleEvents(), eventsOf)
 }
 
 func TestRepliesCutOffOrDamaged(t *testing.T) {
-	data, starts := writtenReplies(t, sampleReplies())
+	data, starts := written(t, sampleReplies(), openReplies)
 	testCutOff(t, data, starts, sampleReplies(), repliesOf)
 }
 
 func TestATailFollows(t *testing.T) {
-	data, _ := writtenReplies(t, sampleReplies())
+	data, _ := written(t, sampleReplies(), openReplies)
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(path)
 	must(t, err)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -65,60 +64,26 @@ var replies = rapid.Custom(func(t *rapid.T) Reply {
 	return r
 })
 
-func TestEventsComeBackAsTheyWere(t *testing.T) {
-	dir := t.TempDir()
-	n := 0
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.SliceOfN(events, 0, 50).Draw(t, "events")
+// comeBack checks that entries are read as they were written.
+func comeBack[E any](t *testing.T, entries *rapid.Generator[E], open opening[E], read func(path string, f func(E) error) error) {
+	dir, n := t.TempDir(), 0
+	rapid.Check(t, func(rt *rapid.T) {
+		want := rapid.SliceOfN(entries, 1, 50).Draw(rt, "entries")
 		n++
 		path := filepath.Join(dir, fmt.Sprint(n))
-		l, err := OpenEvents(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		add, done := open(t, path)
 		for _, e := range want {
-			if err := l.Add(e); err != nil {
-				t.Fatal(err)
-			}
+			must(t, add(e))
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var got []Event
-		if err := ReadEvents(path, func(e Event) error { got = append(got, e); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("read %+v, wrote %+v", got, want)
+		must(t, done())
+		var got []E
+		must(t, read(path, func(e E) error { got = append(got, e); return nil }))
+		if !reflect.DeepEqual(got, want) {
+			rt.Fatalf("read %+v, wrote %+v", got, want)
 		}
 	})
 }
 
-func TestRepliesComeBackAsTheyWere(t *testing.T) {
-	dir := t.TempDir()
-	n := 0
-	rapid.Check(t, func(t *rapid.T) {
-		want := rapid.SliceOfN(replies, 1, 50).Draw(t, "replies")
-		n++
-		path := filepath.Join(dir, fmt.Sprint(n))
-		l, err := CreateReplies(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range want {
-			if err := l.Add(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var got []Reply
-		if err := ReadReplies(path, func(r Reply) error { got = append(got, r); return nil }); err != nil {
-			t.Fatal(err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("read %+v, wrote %+v", got, want)
-		}
-	})
-}
+func TestEventsComeBackAsTheyWere(t *testing.T) { comeBack(t, events, openEvents, ReadEvents) }
+
+func TestRepliesComeBackAsTheyWere(t *testing.T) { comeBack(t, replies, openReplies, ReadReplies) }
