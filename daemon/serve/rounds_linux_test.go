@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -279,4 +281,36 @@ func TestWhatMayWaitHasOneTimeInARound(t *testing.T) {
 	if turns.took(h); turns.over(1) {
 		t.Error("the next round has no time of its own")
 	}
+}
+
+// The connections of a user that has thousands share one place among the events of a round, and are
+// served all the same.
+func TestAUserOfManyConnectionsTakesOnePlaceAmongEvents(t *testing.T) {
+	var limit unix.Rlimit
+	const more = 50
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 3*(directly+more) {
+		t.Skipf("the descriptor limit is %d", limit.Cur)
+	}
+	h := start(t, "system", newStore(-1), nil)
+	peers := make([]*peer, directly+more)
+	for i := range peers {
+		peers[i] = h.dial(t)
+	}
+	for round := range 2 {
+		for _, p := range peers {
+			p.send("ECHO x\r\n")
+		}
+		for i, p := range peers {
+			if line, err := p.in.ReadString('\n'); line != "$1\r\n" {
+				t.Fatalf("connection %d of round %d: %q, %v", i, round, line, err)
+			}
+			p.want("x\r\n")
+		}
+	}
+	for _, p := range peers[:directly+more/2] {
+		_ = p.Close()
+	}
+	last := peers[len(peers)-1]
+	last.send("ECHO x\r\n")
+	last.want("$1\r\nx\r\n")
 }
