@@ -12,7 +12,7 @@ import (
 )
 
 // The tests here are named after faults of well-known generators, by the numbers that
-// docs/guarantees.md lists.
+// docs/verification.md lists.
 
 // TestHole5MarksInMillisecondsTicksInSeconds: a generator with ticks of a
 // second kept its mark in milliseconds; its successor began the sequence anew

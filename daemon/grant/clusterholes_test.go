@@ -13,7 +13,7 @@ import (
 )
 
 // The tests here are of holes that only a cluster of several hosts can have, by the numbers that
-// docs/guarantees.md lists.
+// docs/verification.md lists.
 
 // Hole 1: the loss of the worker ID is noted, and nothing that issues ever asks. Here the process
 // that was paused until its session was over, and its worker ID another's, issues on in its grant,

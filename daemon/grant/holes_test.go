@@ -11,7 +11,7 @@ import (
 )
 
 // The tests here are named after holes in well-known generators, by the numbers that
-// docs/guarantees.md lists.
+// docs/verification.md lists.
 
 // Hole 4: at shutdown the worker ID is given back while requests still draw from it. Here the lane
 // closes before its last tick is read: a request beside the stop either has its number counted or
