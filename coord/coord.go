@@ -219,9 +219,6 @@ type Progress struct {
 	Issued generator.Tick
 	// Time is the tick of the caller's known time: by it the other members judge their own clocks.
 	Time generator.Tick
-	// Mark is the journal's mark that is on disk when the Extend is sent. An
-	// older copy of the journal has a lower one, and so does not continue.
-	Mark generator.Tick
 }
 
 // Member is a live claim with its record.
@@ -237,11 +234,10 @@ type Member struct {
 	Claim string
 	// Since is when the claim was made, by the claimant's clock; zero if unknown.
 	Since time.Time
-	// Ceiling, Issued and Mark are the record's, as last published: Ceiling is how far
+	// Ceiling and Issued are the record's, as last published: Ceiling is how far
 	// the member is granted.
 	Ceiling generator.Tick
 	Issued  generator.Tick
-	Mark    generator.Tick
 	// Time is the time that the member knew when it was granted last; 0: it has not been since it opened.
 	Time generator.Tick
 	// Opening is the record's holder; empty if the claim has not opened it yet.

@@ -173,9 +173,8 @@ type Mark struct {
 	// Ceiling is the tick above which nothing was granted: the record's ceiling
 	// or what all were raised to.
 	Ceiling generator.Tick
-	// Issued and Mark are those that the last holder published.
+	// Issued is what the last holder published.
 	Issued generator.Tick
-	Mark   generator.Tick
 	// Holder is the ID of the last opening.
 	Holder string
 	// Claim is the name of the live claim that owns the worker ID; empty if none does.

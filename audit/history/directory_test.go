@@ -16,7 +16,7 @@ func TestDirectory(t *testing.T) {
 	}
 	for text, want := range map[string][]Version{
 		"": nil,
-		`0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O","claim":"C"}` + "\n" + `0000003 {"ceiling":20,"issued":1,"holder":"P"}` + "\n": {
+		`0000007 {"ceiling":10,"issued":0,"holder":"O","claim":"C"}` + "\n" + `0000003 {"ceiling":20,"issued":1,"holder":"P"}` + "\n": {
 			{Order: 1, Worker: 7, Ceiling: 10, Holder: "O", Claim: "C"}, {Order: 2, Worker: 3, Ceiling: 20, Issued: 1, Holder: "P"},
 		},
 	} {
@@ -26,7 +26,7 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"\n", "0000007\n", "7 {}\n", "0000007 {}\n", `0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O"}`, `0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O"} x` + "\n",
+		"\n", "0000007\n", "7 {}\n", "0000007 {}\n", `0000007 {"ceiling":10,"issued":0,"holder":"O"}`, `0000007 {"ceiling":10,"mark":0,"issued":0,"holder":"O"} x` + "\n",
 	} {
 		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		if got, err := Directory(path); err == nil {

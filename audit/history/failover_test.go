@@ -19,7 +19,7 @@ import (
 const orphan = "ORPHAN"
 
 func stored(holder string, ceiling int) []byte {
-	return fmt.Appendf(nil, `{"ceiling":%d,"issued":0,"mark":0,"holder":%q,"claim":"c","nonce":"n"}`, ceiling, holder)
+	return fmt.Appendf(nil, `{"ceiling":%d,"issued":0,"holder":%q,"claim":"c","nonce":"n"}`, ceiling, holder)
 }
 
 // inLog says whether any of the member's log files has the text.

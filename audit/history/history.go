@@ -29,8 +29,6 @@ type Version struct {
 	// Gone is set on the version that says that the record was deleted: then only Order and Worker
 	// are set.
 	Gone bool `json:"gone,omitempty"`
-	// Mark is what a conformance test says of the record's mark. No history has it.
-	Mark generator.Tick `json:"-"`
 }
 
 // check says what no version can be.

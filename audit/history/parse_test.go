@@ -206,7 +206,7 @@ func TestLines(t *testing.T) {
 }
 
 func TestBadRecords(t *testing.T) {
-	good := `{"ceiling":3,"issued":1,"mark":2,"holder":"h","claim":"c","nonce":"n","era":"e"}`
+	good := `{"ceiling":3,"issued":1,"holder":"h","claim":"c","nonce":"n","era":"e"}`
 	if v, err := version(9, 4, []byte(good)); err != nil || v != (Version{Order: 9, Worker: 4, Ceiling: 3, Issued: 1, Holder: "h", Claim: "c"}) {
 		t.Fatalf("%+v, %v", v, err)
 	}
@@ -263,4 +263,4 @@ func TestBadDirectories(t *testing.T) {
 	}
 }
 
-const record = `{"ceiling":3,"issued":1,"mark":2,"holder":"h","claim":"c","nonce":"n"}`
+const record = `{"ceiling":3,"issued":1,"holder":"h","claim":"c","nonce":"n"}`

@@ -209,7 +209,7 @@ func (w *recorder) claim(c coord.Coordinator, worker int) coord.Claim {
 
 func (w *recorder) extend(claim coord.Claim, ceiling generator.Tick) {
 	w.t.Helper()
-	if err := claim.Extend(w.t.Context(), coord.Progress{Ceiling: ceiling, Issued: ceiling - 50, Mark: ceiling - 20}); err != nil {
+	if err := claim.Extend(w.t.Context(), coord.Progress{Ceiling: ceiling, Issued: ceiling - 50}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.look(claim.Worker())
@@ -305,7 +305,7 @@ func TestEtcdCompacted(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{})
 	client := c.Client()
 	record := func(i int) string {
-		return `{"ceiling":` + strconv.Itoa(i) + `,"issued":0,"mark":0,"holder":"h","claim":"c","nonce":"n"}`
+		return `{"ceiling":` + strconv.Itoa(i) + `,"issued":0,"holder":"h","claim":"c","nonce":"n"}`
 	}
 	var last *clientv3.PutResponse
 	for i := range 3000 {

@@ -168,7 +168,7 @@ func TestMembersWaitForTheFloor(t *testing.T) {
 	c := sample(t, text, at(time.Minute))
 	c.Window, c.ClusterEpoch = 20*time.Second, "epoch2"
 	again := coord.Member{Worker: 3, Host: "h", Opening: coord.OpeningID("o", "epoch2"), Ceiling: at(time.Minute)}
-	before := coord.Member{Worker: 4, Host: "i", Opening: coord.OpeningID("o", "epoch1"), Ceiling: at(19 * time.Second), Mark: at(time.Second)}
+	before := coord.Member{Worker: 4, Host: "i", Opening: coord.OpeningID("o", "epoch1"), Ceiling: at(19 * time.Second)}
 	extended := again
 	extended.Ceiling = at(time.Minute + 20*time.Second)
 	for _, k := range []struct {

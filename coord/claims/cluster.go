@@ -42,7 +42,7 @@ func (j *cluster) found(r record) record {
 // opening is the record as an opening writes it, still without the opening's ID.
 func (j *cluster) opening(found record) record {
 	r := j.found(found)
-	r.Time, r.Mark, r.Issued = 0, 0, 0 // the holder before has issued that
+	r.Time, r.Issued = 0, 0 // the holder before has issued that
 	return r
 }
 

@@ -85,7 +85,6 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	next := h.record
 	next.Ceiling = max(next.Ceiling, progress.Ceiling)
 	next.Issued = max(next.Issued, progress.Issued)
-	next.Mark = max(next.Mark, progress.Mark)
 	next.Time = progress.Time
 	if err := h.write(ctx, attempt{record: next}); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (h *held) release(ctx context.Context, last generator.Tick) error {
 	}
 	to := max(h.floor, h.record.Issued, last)
 	next := h.record
-	next.Ceiling, next.Issued, next.Mark = to, to, to
+	next.Ceiling, next.Issued = to, to
 	return h.write(ctx, attempt{record: next, release: true})
 }
 

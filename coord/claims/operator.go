@@ -78,7 +78,7 @@ func (c *Coordinator) Marks(ctx context.Context) ([]coord.Mark, error) {
 	for _, worker := range slices.Sorted(maps.Keys(known)) {
 		r := t.records[worker]
 		marks = append(marks, coord.Mark{
-			Worker: worker, Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued, Mark: r.Mark,
+			Worker: worker, Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued,
 			Holder: r.Holder, Claim: t.owners[worker].Name, Damaged: t.damaged[worker],
 		})
 	}
@@ -244,7 +244,7 @@ func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) e
 		if r.Ceiling >= to {
 			return nil
 		}
-		r.Ceiling, r.Mark = to, 0
+		r.Ceiling = to
 		r.Holder, r.Claim, r.Nonce = coord.OpeningID(c.random.token(), j.epoch), "", c.random.token()
 		written, err := c.store.Write(ctx, j.entry, Write{Doing: "add a worker ID", Worker: worker, Record: Entry{Value: encode(r), Version: stored.Version}})
 		if err == nil && !written.Stored {

@@ -81,7 +81,7 @@ func (c *Coordinator) Members(ctx context.Context) ([]coord.Member, error) {
 		}
 		m := coord.Member{
 			Worker: worker, Host: who.Host, PID: who.PID, Incarnation: who.Incarnation, Version: who.Version, Boot: who.Boot,
-			Claim: owner.Name, Since: since(who.Since), Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued, Mark: r.Mark, Time: r.Time,
+			Claim: owner.Name, Since: since(who.Since), Ceiling: t.cluster.found(r).Ceiling, Issued: r.Issued, Time: r.Time,
 		}
 		if r.Claim == owner.Name {
 			m.Opening = r.Holder

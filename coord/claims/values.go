@@ -55,9 +55,6 @@ type record struct {
 	Ceiling generator.Tick `json:"ceiling"`
 	// Issued is the last tick that the holder had issued when it wrote this.
 	Issued generator.Tick `json:"issued"`
-	// Mark is the mark of the holder's journal, on disk when this was sent. A
-	// journal with a lower mark is an older copy and is not continued.
-	Mark generator.Tick `json:"mark"`
 	// Time is the time that the holder knew when it last asked for a grant; 0: it has not since it opened.
 	Time generator.Tick `json:"time,omitempty"`
 	// Holder is the ID of the last opening.
@@ -148,7 +145,7 @@ func decodeRecord(b []byte) (record, error) {
 	if err := decode(b, &r); err != nil {
 		return record{}, err
 	}
-	if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 || r.Time < 0 {
+	if r.Ceiling < 0 || r.Issued < 0 || r.Time < 0 {
 		return record{}, errors.New("a mark is negative")
 	}
 	if r.Holder == "" || r.Nonce == "" {

@@ -18,7 +18,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			}
 			return
 		}
-		if r.Ceiling < 0 || r.Issued < 0 || r.Mark < 0 || r.Holder == "" || r.Nonce == "" {
+		if r.Ceiling < 0 || r.Issued < 0 || r.Time < 0 || r.Holder == "" || r.Nonce == "" {
 			t.Errorf("%q was taken as %+v", b, r)
 		}
 		if again, err := decodeRecord(encode(r)); err != nil || !reflect.DeepEqual(again, r) {

@@ -91,7 +91,7 @@ func abandonedExtend(k *kit) {
 	observer, n := k.start("observer"), k.start("a")
 	c := n.claim(anyone())
 	release, ok := k.abandoned(n, 0, func(ctx context.Context) error {
-		return c.Extend(ctx, coord.Progress{Ceiling: 500, Mark: 20})
+		return c.Extend(ctx, coord.Progress{Ceiling: 500})
 	})
 	if !ok {
 		k.Fatal("no request was held back; the case is void")
@@ -100,17 +100,17 @@ func abandonedExtend(k *kit) {
 	if m, _ := observer.member(c.Worker()); m.Ceiling != 500 {
 		k.Fatalf("what was held back did not land: %+v", m)
 	}
-	k.acknowledged("after that", observer, c, coord.Progress{Ceiling: 600, Mark: 30})
+	k.acknowledged("after that", observer, c, coord.Progress{Ceiling: 600})
 	// One that lands after it was sent again, and a later one stored, changes nothing any more.
 	release, ok = k.abandoned(n, 0, func(ctx context.Context) error {
-		return c.Extend(ctx, coord.Progress{Ceiling: 9000, Mark: 40})
+		return c.Extend(ctx, coord.Progress{Ceiling: 9000})
 	})
 	if !ok {
 		k.Fatal("no request was held back; the case is void")
 	}
-	k.acknowledged("overtaken", observer, c, coord.Progress{Ceiling: 9100, Mark: 50})
+	k.acknowledged("overtaken", observer, c, coord.Progress{Ceiling: 9100})
 	release()
-	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 9100, Mark: 50})
+	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 9100})
 }
 
 // abandonedRelease: a Release that is lost may have lowered the record, by a try without an answer, if
@@ -121,7 +121,7 @@ func abandonedRelease(k *kit) {
 	}
 	observer, n := k.start("observer"), k.start("a")
 	c := n.claim(anyone())
-	k.acknowledged("before it", observer, c, coord.Progress{Ceiling: 1000, Mark: 20})
+	k.acknowledged("before it", observer, c, coord.Progress{Ceiling: 1000})
 	release, ok := k.abandoned(n, 0, func(ctx context.Context) error { return c.Release(ctx, 60) })
 	if !ok {
 		k.Fatal("no request was held back; the case is void")
@@ -134,5 +134,5 @@ func abandonedRelease(k *kit) {
 	if err := c.Release(k.Context(), 60); !errors.Is(err, coord.ErrLost) {
 		k.Errorf("Release after another's opening: %v, want ErrLost", err)
 	}
-	k.acknowledged("after it", observer, next, coord.Progress{Ceiling: 500, Mark: 100})
+	k.acknowledged("after it", observer, next, coord.Progress{Ceiling: 500})
 }

@@ -185,12 +185,12 @@ func createdAnew(k *kit) {
 	hold := func() (*node, coord.Claim) {
 		n := k.start("a")
 		c := n.claim(wanting(1))
-		k.extend(c, coord.Progress{Ceiling: 700, Issued: 300, Mark: 400})
+		k.extend(c, coord.Progress{Ceiling: 700, Issued: 300})
 		return n, c
 	}
 	calls := map[string]func(ctx context.Context, n *node, c coord.Claim, o coord.Operator) error{
 		"Extend": func(ctx context.Context, _ *node, c coord.Claim, _ coord.Operator) error {
-			return c.Extend(ctx, coord.Progress{Ceiling: 900, Issued: 800, Mark: 800})
+			return c.Extend(ctx, coord.Progress{Ceiling: 900, Issued: 800})
 		},
 		"Release": func(ctx context.Context, _ *node, c coord.Claim, _ coord.Operator) error { return c.Release(ctx, 300) },
 		"Claim": func(ctx context.Context, n *node, _ coord.Claim, _ coord.Operator) error {

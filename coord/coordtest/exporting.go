@@ -53,7 +53,7 @@ func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator)
 func (k *kit) held() (*node, coord.Claim) {
 	n := k.start("a")
 	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300, Mark: 400})
+	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300})
 	return n, c
 }
 
@@ -64,7 +64,7 @@ func exported(k *kit) {
 	o := k.operator()
 	_, err := o.Export(ended())
 	must.Fail(k, err, context.Canceled)
-	k.extend(c, coord.Progress{Ceiling: 1100, Issued: 300, Mark: 500})
+	k.extend(c, coord.Progress{Ceiling: 1100, Issued: 300})
 	first := must.Get(o.Export(k.Context()))(k)
 	k.unserved(false, n, c, o)
 	if again := k.export(); !bytes.Equal(first, again) {
@@ -84,9 +84,9 @@ func imported(k *kit) {
 	o := k.operator()
 	k.raise(o, 700)
 	c = n.claim(wanting(c.Worker()))
-	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 800, Mark: 900})
+	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 800})
 	other := k.start("b").claim(wanting(2))
-	k.extend(other, coord.Progress{Ceiling: 1500, Issued: 900, Mark: 1000})
+	k.extend(other, coord.Progress{Ceiling: 1500, Issued: 900})
 	was, marks, history := must.Get(o.Inspect(k.Context()))(k), k.marks(o), k.history(o, c.Worker())
 	file := k.export()
 	k.Wipe(k)
@@ -134,7 +134,7 @@ func importedAndRight(k *kit) {
 		k.made = true
 		theirs := k.start("b").claim(wanting(c.Worker()))
 		for range others {
-			k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500, Mark: 2600})
+			k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
 		}
 		before := k.stored()
 		for name, call := range map[string]func() error{
@@ -179,7 +179,7 @@ func importRefused(k *kit) {
 			k.Errorf("imported twice: %v, want ErrNotEmpty", err)
 		}
 	}
-	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 1100, Mark: 1200})
+	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 1100})
 	if again := k.export(); bytes.Equal(again, file) {
 		k.Error("what was granted after the import is not in its export")
 	}

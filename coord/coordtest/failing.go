@@ -69,7 +69,7 @@ func (k *kit) acknowledged(what string, observer *node, c coord.Claim, p coord.P
 	k.Helper()
 	k.retried(what+": Extend", func() error { return c.Extend(k.Context(), p) })
 	m, ok := observer.member(c.Worker())
-	if !ok || m.Claim != c.Name() || m.Opening != c.Opening() || m.Ceiling != p.Ceiling || m.Mark != p.Mark {
+	if !ok || m.Claim != c.Name() || m.Opening != c.Opening() || m.Ceiling != p.Ceiling || m.Time != p.Time {
 		k.Fatalf("%s: Extend(%+v) of %s was acknowledged, stored is %+v", what, p, c.Name(), m)
 	}
 }
@@ -96,7 +96,7 @@ func anyRequest(k *kit) {
 		n := k.start("a")
 		happened := arm(n)
 		c := k.claimed(what, n, anyone())
-		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: 1, Mark: 2}
+		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: 1}
 		k.acknowledged(what, observer, c, p)
 		k.alone(what, observer, n, c, p)
 		p.Ceiling += 100

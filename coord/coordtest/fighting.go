@@ -48,7 +48,7 @@ func fought(k *kit) {
 	marks := must.Get(k.operator().Marks(k.Context()))(k)
 	for _, m := range marks {
 		f.note(linear.Op{Kind: linear.Read, Call: end, Return: f.now(), Worker: m.Worker,
-			Found: history.Version{Worker: m.Worker, Ceiling: m.Ceiling, Issued: m.Issued, Mark: m.Mark, Holder: m.Holder}})
+			Found: history.Version{Worker: m.Worker, Ceiling: m.Ceiling, Issued: m.Issued, Holder: m.Holder}})
 	}
 	if done := f.done(); done[linear.Open] < 2*fighters || done[linear.Extend] < 2*fighters || done[linear.Release] == 0 || done[linear.End] == 0 {
 		k.Errorf("what was done by kind: %v: that is no fight", done)

@@ -154,9 +154,9 @@ func closed(k *kit) {
 func members(k *kit) {
 	a, b := k.start("a"), k.start("b")
 	ca, cb := a.claim(anyone()), b.claim(anyone())
-	k.extend(ca, coord.Progress{Ceiling: 900, Issued: 30, Mark: 40, Time: 35})
+	k.extend(ca, coord.Progress{Ceiling: 900, Issued: 30, Time: 35})
 	want := []coord.Member{
-		{Worker: ca.Worker(), Claim: ca.Name(), Opening: ca.Opening(), Ceiling: 900, Issued: 30, Mark: 40, Time: 35},
+		{Worker: ca.Worker(), Claim: ca.Name(), Opening: ca.Opening(), Ceiling: 900, Issued: 30, Time: 35},
 		{Worker: cb.Worker(), Claim: cb.Name(), Opening: cb.Opening()},
 	}
 	for i, n := range []*node{a, b} {

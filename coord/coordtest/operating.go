@@ -72,7 +72,7 @@ func inspectNothing(k *kit) {
 func inspectCluster(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
-	k.extend(c, coord.Progress{Ceiling: 300, Issued: 20, Mark: 30})
+	k.extend(c, coord.Progress{Ceiling: 300, Issued: 20})
 	o := k.Operator(k)
 	for range 2 { // once more changes nothing
 		v, err := o.Inspect(k.Context())
@@ -144,12 +144,12 @@ func marks(k *kit) {
 		k.Errorf("Marks of an empty cluster: %+v", ms)
 	}
 	held, free := n.claim(wanting(5)), gone.claim(wanting(2))
-	k.extend(held, coord.Progress{Ceiling: 900, Issued: 30, Mark: 40})
-	k.extend(free, coord.Progress{Ceiling: 700, Issued: 50, Mark: 60})
+	k.extend(held, coord.Progress{Ceiling: 900, Issued: 30})
+	k.extend(free, coord.Progress{Ceiling: 700, Issued: 50})
 	k.revoke(gone)
 	want := []coord.Mark{
-		{Worker: 2, Ceiling: 700, Issued: 50, Mark: 60, Holder: free.Opening()},
-		{Worker: 5, Ceiling: 900, Issued: 30, Mark: 40, Holder: held.Opening(), Claim: held.Name()},
+		{Worker: 2, Ceiling: 700, Issued: 50, Holder: free.Opening()},
+		{Worker: 5, Ceiling: 900, Issued: 30, Holder: held.Opening(), Claim: held.Name()},
 	}
 	if got := k.marks(o); !reflect.DeepEqual(got, want) {
 		k.Errorf("Marks:\n%+v, want\n%+v", got, want)
@@ -159,7 +159,7 @@ func marks(k *kit) {
 func cleared(k *kit) {
 	n := k.start("a")
 	c, other := n.claim(wanting(3)), n.claim(wanting(4))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100, Mark: 200})
+	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100})
 	k.extend(other, coord.Progress{Ceiling: 1000})
 	o := k.operator()
 	if err := o.Clear(k.Context(), c.Name()); err != nil {

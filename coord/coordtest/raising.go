@@ -34,7 +34,7 @@ func raisedHolder(k *kit) {
 	n, o := k.start("a"), k.operator()
 	extended, released := n.claim(wanting(1)), n.claim(wanting(2))
 	for _, c := range []coord.Claim{extended, released} {
-		k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300, Mark: 400})
+		k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300})
 	}
 	if r := k.raise(o, 5000); r != (coord.Raised{To: 5000, Highest: 1000}) {
 		k.Errorf("Raise: %+v, want from 0 to 5000 over 1000", r)
@@ -52,7 +52,7 @@ func raisedHolder(k *kit) {
 		if back.Worker() != c.Worker() || back.Floor() != 5000 {
 			k.Errorf("back: worker ID %d, floor %d; want %d, 5000", back.Worker(), back.Floor(), c.Worker())
 		}
-		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100, Mark: 5200})
+		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100})
 		if m, _ := n.member(c.Worker()); m.Ceiling != 6000 || m.Opening != back.Opening() {
 			k.Errorf("the next cluster epoch's holder stored %+v", m)
 		}

@@ -71,7 +71,7 @@ func widened(k *kit) {
 	old := []coord.Claim{n.claim(fresh()), n.claim(fresh())}
 	old = append(old, n.claim(anyone()))
 	for _, c := range old {
-		k.extend(c, coord.Progress{Ceiling: 300, Issued: 200, Mark: 250})
+		k.extend(c, coord.Progress{Ceiling: 300, Issued: 200})
 	}
 	before := n.members()
 	o := k.operator()
@@ -85,7 +85,7 @@ func widened(k *kit) {
 		k.Errorf("the members were\n%+v and are\n%+v", before, after)
 	}
 	for _, c := range old {
-		k.extend(c, coord.Progress{Ceiling: 400, Issued: 200, Mark: 250})
+		k.extend(c, coord.Progress{Ceiling: 400, Issued: 200})
 	}
 	k.widen(o, coord.WorkerRange{}, 6000)
 	held := map[int]bool{}

@@ -31,7 +31,7 @@ func openingKeepsCeiling(k *kit) {
 	if c.Floor() != 0 {
 		k.Errorf("first opening: floor %d, want 0", c.Floor())
 	}
-	k.extend(c, coord.Progress{Ceiling: 700, Issued: 20, Mark: 30})
+	k.extend(c, coord.Progress{Ceiling: 700, Issued: 20})
 	k.revoke(n)
 	for range 3 { // none of them extends
 		if got := k.floorOf(c.Worker()); got != 700 {
@@ -233,7 +233,7 @@ func extendTwo(k *kit) {
 func releaseLowers(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100, Mark: 400})
+	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100})
 	k.release(c, 300)
 	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 2000}); !errors.Is(err, coord.ErrLost) {
 		k.Errorf("Extend after Release: %v, want ErrLost", err)

@@ -73,7 +73,7 @@ func remembersHolders(k *kit) {
 		if c.Worker() != worker {
 			k.Fatalf("worker ID %d, want %d", c.Worker(), worker)
 		}
-		k.extend(c, coord.Progress{Ceiling: last + 20, Issued: last, Mark: last + 10})
+		k.extend(c, coord.Progress{Ceiling: last + 20, Issued: last})
 		issues = append(issues, issue{above, last, n, c})
 		k.check(o, worker, issues)
 	}
@@ -133,7 +133,7 @@ func remembersBounded(k *kit) {
 func remembersNoCrashes(k *kit) {
 	n, o := k.start("a"), k.operator()
 	c := n.claim(wanting(6))
-	k.extend(c, coord.Progress{Ceiling: 100, Issued: 40, Mark: 50})
+	k.extend(c, coord.Progress{Ceiling: 100, Issued: 40})
 	issues := []issue{{0, 100, n, c}}
 	for range 40 { // each crashes before it is granted anything
 		k.revoke(n)
@@ -160,7 +160,7 @@ func remembersInDoubt(k *kit) {
 	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
 		n := k.start("a")
 		first := n.claim(wanting(5))
-		p := coord.Progress{Ceiling: first.Floor() + 10, Mark: first.Floor() + 5}
+		p := coord.Progress{Ceiling: first.Floor() + 10}
 		k.extend(first, p)
 		k.revoke(n)
 		happened := arm(n)
@@ -180,7 +180,7 @@ func remembersInDoubt(k *kit) {
 func remembersLoss(k *kit) {
 	n := k.start("a")
 	c := n.claim(wanting(6))
-	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45, Mark: 50})
+	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45})
 	k.revoke(n)
 	// Whoever issued above 60 was forgotten with the restore.
 	o := k.operator()

@@ -22,7 +22,7 @@ func renamed(k *kit) {
 	o := k.operator()
 	k.raise(o, 700)
 	c := nodes[0].claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1500, Issued: 300, Mark: 400})
+	k.extend(c, coord.Progress{Ceiling: 1500, Issued: 300})
 	before := must.Get(k.Operator(k).Inspect(k.Context()))(k)
 
 	id, err := o.NewUUID(k.Context())

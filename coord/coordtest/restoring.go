@@ -24,7 +24,7 @@ func restoredAndRight(k *kit) {
 	}
 	calls := map[string]func(context.Context, coord.Claim) error{
 		"Extend": func(ctx context.Context, c coord.Claim) error {
-			return c.Extend(ctx, coord.Progress{Ceiling: 9000, Issued: 800, Mark: 800})
+			return c.Extend(ctx, coord.Progress{Ceiling: 9000, Issued: 800})
 		},
 		"Release": func(ctx context.Context, c coord.Claim) error { return c.Release(ctx, 300) },
 	}
@@ -33,10 +33,10 @@ func restoredAndRight(k *kit) {
 		for others := nobody; others <= 3; others++ {
 			n := k.start("a")
 			c := n.claim(wanting(1))
-			k.extend(c, coord.Progress{Ceiling: 700, Issued: 300, Mark: 400})
+			k.extend(c, coord.Progress{Ceiling: 700, Issued: 300})
 			restore := k.Save(k)
 			for range min(2, others+1) {
-				k.extend(c, coord.Progress{Ceiling: 900, Issued: 300, Mark: 400})
+				k.extend(c, coord.Progress{Ceiling: 900, Issued: 300})
 			}
 			ctx, cancel := context.WithCancel(k.Context())
 			held, release := k.Delay(k, n.Coordinator, 0)
@@ -55,7 +55,7 @@ func restoredAndRight(k *kit) {
 				must.Do(k, o.Clear(k.Context(), c.Name()))
 				theirs := other.claim(wanting(1))
 				for range others {
-					k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500, Mark: 2600})
+					k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
 				}
 			}
 			before := k.stored()

@@ -163,7 +163,7 @@ func severalLoss(k *kit) {
 	var claims []coord.Claim
 	for range 4 {
 		c := n.claim(anyone())
-		k.extend(c, coord.Progress{Ceiling: 100, Mark: 10})
+		k.extend(c, coord.Progress{Ceiling: 100})
 		claims = append(claims, c)
 	}
 	lost, other := claims[2], k.start("b")
@@ -172,7 +172,7 @@ func severalLoss(k *kit) {
 		k.Fatalf("worker ID %d is not free", lost.Worker())
 	}
 	for i, c := range claims {
-		err := c.Extend(k.Context(), coord.Progress{Ceiling: 200, Mark: 20})
+		err := c.Extend(k.Context(), coord.Progress{Ceiling: 200})
 		if want := i == 2; errors.Is(err, coord.ErrLost) != want || err != nil && !want {
 			k.Errorf("claim %d: Extend: %v, want that it is lost: %v", i, err, want)
 		}
@@ -182,6 +182,6 @@ func severalLoss(k *kit) {
 		k.Errorf("worker ID %d was taken from another claim of the session", c.Worker())
 	}
 	for _, i := range []int{0, 1, 3} {
-		k.extend(claims[i], coord.Progress{Ceiling: 300, Mark: 30})
+		k.extend(claims[i], coord.Progress{Ceiling: 300})
 	}
 }

@@ -105,7 +105,7 @@ func oneName(k *kit) {
 func stickyAhead(k *kit) {
 	n := k.start("a")
 	c := n.claim(wanting(4))
-	k.extend(c, coord.Progress{Ceiling: 9000, Issued: 90, Mark: 100})
+	k.extend(c, coord.Progress{Ceiling: 9000, Issued: 90})
 	k.revoke(n)
 	stranger := wanting(4)
 	stranger.Latest = 1000

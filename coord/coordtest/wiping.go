@@ -46,7 +46,7 @@ func wiped(k *kit, anew bool) {
 	for i := range calls {
 		nodes[i] = k.start(fmt.Sprint("host", i))
 		claims[i] = nodes[i].claim(wanting(i))
-		k.extend(claims[i], coord.Progress{Ceiling: 500, Mark: 400})
+		k.extend(claims[i], coord.Progress{Ceiling: 500})
 	}
 	k.Wipe(k)
 	found := ""

@@ -77,7 +77,7 @@ func TestHolderWhoCameBackByALostReply(t *testing.T) {
 		tr := newTree(t)
 		j, k := tr.daemon("j"), tr.daemon("k")
 		first := tr.claim(j, want(0))
-		tr.extend(first, coord.Progress{Ceiling: 2, Mark: 1})
+		tr.extend(first, coord.Progress{Ceiling: 2})
 		tr.revoke(j)
 		between := tr.claim(k, want(0))
 		tr.extend(between, coord.Progress{Ceiling: 4, Issued: 3})
@@ -135,10 +135,10 @@ func TestExtendsInDoubt(t *testing.T) {
 				t.Fatalf("%v: Extend %d: %v, want the fault", landed, j, err)
 			}
 		}
-		p := coord.Progress{Ceiling: base + 10, Issued: base, Mark: base + 5}
+		p := coord.Progress{Ceiling: base + 10, Issued: base}
 		tr.extend(claim, p)
 		m, err := c.Members(t.Context())
-		if err != nil || len(m) != 1 || m[0].Ceiling != p.Ceiling || m[0].Issued != p.Issued || m[0].Mark != p.Mark {
+		if err != nil || len(m) != 1 || m[0].Ceiling != p.Ceiling || m[0].Issued != p.Issued {
 			t.Errorf("%v: acknowledged %+v, stored %+v (%v)", landed, p, m, err)
 		}
 	}

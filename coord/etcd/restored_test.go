@@ -55,7 +55,7 @@ func (s servers) restore(backup string) {
 
 func (s servers) extended(c coord.Claim, to generator.Tick) {
 	s.t.Helper()
-	must.Do(s.t, c.Extend(s.t.Context(), coord.Progress{Ceiling: to, Mark: 10}))
+	must.Do(s.t, c.Extend(s.t.Context(), coord.Progress{Ceiling: to}))
 }
 
 // Etcd is restored under a daemon: that is told from a loss, whichever call finds it

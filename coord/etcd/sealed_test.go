@@ -20,7 +20,7 @@ func TestOpeningIsSealed(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	first := tr.claim(c, want(0))
-	tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
+	tr.extend(first, coord.Progress{Ceiling: 60})
 	tr.revoke(c)
 	raised := false
 	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
@@ -46,7 +46,7 @@ func TestOpeningUnderARaise(t *testing.T) {
 		tr := newTree(t)
 		c, operator := tr.daemon("a"), tr.daemon("o")
 		first := tr.claim(c, want(0))
-		tr.extend(first, coord.Progress{Ceiling: 60, Mark: 50})
+		tr.extend(first, coord.Progress{Ceiling: 60})
 		tr.revoke(c)
 		raised := false
 		etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {

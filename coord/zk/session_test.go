@@ -136,7 +136,7 @@ func TestExpiredSession(t *testing.T) {
 	coordtest.Join(t, c, layout)
 	claim := claimed(t, c, 3)
 	first := zk.SessionID(c)
-	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100, Mark: 50}))
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 100}))
 	was := claim.Name()
 	other, _ := joined(t, servers, zk.Config{})
 	g.shut()
