@@ -185,9 +185,9 @@ func (p *proc) drawn(t generator.Tick, lane *generator.Lane, was *laneOf, c *con
 		sim.violate(p.slot, "tick %d, and the clock's tick %d has %d for the %d that are wanted", t, now, room, c.queue[0].n)
 		return
 	}
-	from := max(now-generator.Tick(p.slot.burst/sim.layout.TickLength()), lane.Started()+1)
+	from := now - generator.Tick(p.slot.burst/sim.layout.TickLength())
 	if t < from {
-		sim.violate(p.slot, "a burst draws on tick %d, and the lane was started at %d", t, lane.Started())
+		sim.violate(p.slot, "a burst draws on tick %d, and may draw on none before %d", t, from)
 	}
 	if at, ok := lane.NextRoom(max(from, least), t-1); ok {
 		sim.violate(p.slot, "a burst draws on tick %d, and tick %d has room", t, at)
