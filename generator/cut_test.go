@@ -146,38 +146,6 @@ func TestCutIsLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestTakeFirstKeepsAboveTheStart: what lies at or before a lane's first use is not drawn on.
-func TestTakeFirstKeepsAboveTheStart(t *testing.T) {
-	for _, ring := range []bool{false, true} {
-		ln := cutLane(t)
-		ln.Raise(5000)
-		if _, at, out := ln.TakeFirst(0, 150, 400, 1); ring && (out != Issued || at != 150) {
-			t.Errorf("before the start: tick %d, %v", at, out)
-		}
-		if !ring {
-			ln = cutLane(t)
-			ln.Raise(5000)
-		}
-		if got := ln.Started(); got != -1 {
-			t.Errorf("started at %d before Start", got)
-		}
-		ln.Start(300)
-		ln.Start(200)
-		if got := ln.Started(); got != 300 {
-			t.Errorf("started at %d, want 300, which was first", got)
-		}
-		if run, at, out := ln.TakeFirst(0, 150, 300, 1); out != Full || run.N != 0 {
-			t.Errorf("ring %v: tick %d, %v: an earlier process may have issued there", ring, at, out)
-		}
-		if _, at, out := ln.TakeFirst(0, 150, 400, 1); out != Issued || at != 301 {
-			t.Errorf("ring %v: tick %d, %v, want 301", ring, at, out)
-		}
-		if _, out := ln.Take(0, 250, 1); out != Issued {
-			t.Errorf("ring %v: a tick that the clock has gone back to: %v", ring, out)
-		}
-	}
-}
-
 // Not promised: a copy of a process's memory has a lane that has given the same, and gives the same
 // from then on, unless the machine's generation tells them apart.
 func TestNotPromisedCopiesOfARunningProcess(t *testing.T) {

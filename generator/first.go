@@ -38,12 +38,12 @@ func room(ln *Lane, t Tick, quarter uint64) int {
 
 // oldest is the first tick of [from, to] that TakeFirst looks at.
 func oldest(ln *Lane, from, to Tick) Tick {
-	return max(from, ln.floor+1, ln.Started()+1, to-Tick(ln.size)+1)
+	return max(from, ln.floor+1, to-Tick(ln.size)+1)
 }
 
 // TakeFirst is Take for the first tick in [from, to] that has room, and returns
-// that tick. What lies at or below the floor or the tick that Start noted, or further
-// back than the lane remembers, is left out. If no tick has room the outcome is Full.
+// that tick. What lies at or below the floor, or further back than the lane remembers, is left out.
+// If no tick has room the outcome is Full.
 // A tick that nobody has taken from begins at number 0, also where Roll was called.
 //
 // It does not look again at each tick that was found used up before: slots only

@@ -75,7 +75,6 @@ type Lane struct {
 	highest   atomic.Int64 // written once a tick
 	_         [cacheLine]byte
 	last      atomic.Int64 // what Close returned; openLast until then
-	started   atomic.Int64 // see Start; notStarted until then
 
 	cutting sync.Mutex // guards cut, and every change of the ceiling but Close's
 	cut     Tick       // the ceiling is never raised above it
@@ -83,9 +82,6 @@ type Lane struct {
 
 // openLast stands in Lane.last for "not closed yet"; no tick is negative.
 const openLast = -1
-
-// notStarted stands in Lane.started for "not put to use yet": every tick is after it.
-const notStarted = -1
 
 // NewLane returns a lane that issues the given worker ID at ticks above floor.
 // Its ceiling is the floor, so that it issues nothing until Raise. It refuses
@@ -127,7 +123,6 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 	ln.ceiling.Store(int64(floor))
 	ln.highest.Store(int64(floor))
 	ln.last.Store(openLast)
-	ln.started.Store(notStarted)
 	return ln, nil
 }
 
@@ -253,14 +248,6 @@ func (ln *Lane) move(to func(ceiling int64) int64) bool {
 	c := ln.ceiling.Load()
 	return c != closedCeiling && ln.ceiling.CompareAndSwap(c, to(c))
 }
-
-// Start notes the clock's tick when the lane is first put to use; further calls change
-// nothing. TakeFirst gives no tick at or below it: an earlier process of this host may
-// have issued there, and only this process's own past is known to the ring.
-func (ln *Lane) Start(now Tick) { ln.started.CompareAndSwap(notStarted, int64(now)) }
-
-// Started returns the tick that Start noted; -1 before.
-func (ln *Lane) Started() Tick { return Tick(ln.started.Load()) }
 
 // Close closes the lane for good and returns a tick at or above every tick
 // that was or will be given by a Take: the floor, or the highest in a slot if

@@ -47,7 +47,8 @@ func ringSize(tick time.Duration) int {
 func (ln *Lane) Span() int { return ln.size }
 
 // NextRoom returns the first tick in [from, to] that an ID could be taken of now: above the floor,
-// at or below the ceiling, in a slot with room. It returns false if there is none. It looks at each slot at most once.
+// at or below the ceiling, in a slot with room. It returns false if there is none. It looks at each
+// slot at most once.
 func (ln *Lane) NextRoom(from, to Tick) (Tick, bool) {
 	from, to = max(from, ln.floor+1), min(to, Tick(ln.ceiling.Load()))
 	if from > to {

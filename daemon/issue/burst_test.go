@@ -115,7 +115,7 @@ func (g *fixture) nothingLeft(rt *rapid.T, c *burstConnection, burst generator.T
 	if tick <= lane.Floor() { // it waits for that
 		return
 	}
-	for at := max(from, lane.Floor()+1, min(lane.Started()+1, tick)); at <= tick; at++ {
+	for at := max(from, lane.Floor()+1); at <= tick; at++ {
 		if lane.Room(at) > 0 && !(c.since && at < tick) {
 			rt.Fatalf("it waits at tick %d, and tick %d has %d left", tick, at, lane.Room(at))
 		}
@@ -197,13 +197,12 @@ func TestBurstInLongTicks(t *testing.T) {
 	}
 }
 
-// Only what this lane has issued is known of its ticks, so no burst draws on those before its first
-// use.
-func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
+// Ticks at or below a lane's floor may be another's, so no burst draws on those.
+func TestNothingIsDrawnFromBelowTheFloor(t *testing.T) {
 	const back = 2000 // ticks that a burst may draw on
 	g := newFixture(t, "flakeward", issue.Limits{Burst: back * time.Millisecond})
 	g.clock.Advance(10 * time.Second)
-	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1700))(t)
+	lane := must.Get(generator.NewLane(g.layout, 0, 5, g.tick()-1))(t)
 	lane.Raise(g.tick() + 3_600_000)
 	start := g.tick()
 	g.Issuer.Use(lane)
@@ -225,7 +224,6 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 	drawn("at the start", start)
 	drawn("at the start, used up", 0)
 	g.clock.Advance(3 * time.Millisecond)
-	g.Issuer.Use(lane) // as after each publish
 	for at := start + 1; at <= start+3; at++ {
 		drawn("3 ticks later", at)
 	}
@@ -233,7 +231,7 @@ func TestNothingIsDrawnFromBeforeTheStart(t *testing.T) {
 }
 
 // A request has waited since before the lane was there.
-func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
+func TestLateRequestDrawsOnNothingFromBelowTheFloor(t *testing.T) {
 	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(10 * time.Second)
 	var late issue.Connection
@@ -242,14 +240,14 @@ func TestLateRequestDrawsOnNothingFromBeforeTheStart(t *testing.T) {
 		t.Fatalf("of a tick that is used up %d IDs were given (%+v)", run.N, wait)
 	}
 	g.clock.Advance(5 * time.Millisecond)
-	lane := must.Get(generator.NewLane(g.layout, 0, 6, g.tick()-1000))(t)
+	lane := must.Get(generator.NewLane(g.layout, 0, 6, g.tick()-1))(t)
 	lane.Raise(g.tick() + 3_600_000)
 	start := g.tick()
 	g.Issuer.Use(lane)
 	g.clock.Advance(time.Millisecond)
 	run, wait := g.Take(&late, 0, 1)
-	if _, tick := g.idOf(t, run); tick != start+1 {
-		t.Errorf("woken late, a request gets tick %d (%+v), and the lane was started at %d", tick, wait, start)
+	if _, tick := g.idOf(t, run); tick != start {
+		t.Errorf("woken late, a request gets tick %d (%+v), and the lane begins at %d", tick, wait, start)
 	}
 }
 
@@ -261,9 +259,8 @@ func TestABurstKeepsOrderOverAChange(t *testing.T) {
 	c.Begin()
 	first, _ := g.Take(&c, 0, 1)
 	g.drop(false)
-	g.clock.Step(-2 * time.Millisecond) // a burst draws on no tick from before its lane
 	g.acquire(t, 0, time.Hour)
-	g.clock.Advance(3 * time.Millisecond)
+	g.clock.Advance(time.Millisecond)
 	other.Begin()
 	for g.lane.Room(g.tick()) > 0 {
 		g.Take(&other, 0, 1)

@@ -76,13 +76,8 @@ func New(layout *generator.Layout, clock clockguard.Clock, limits Limits, owner 
 // Layout is the layout of the IDs that are handed out.
 func (i *Issuer) Layout() *generator.Layout { return i.layout }
 
-// Use makes lane the one that numbers are taken from, or none if lane is nil. The clock's tick at a
-// lane's first use is noted in it: neither a burst nor a request that was woken late draws on that
-// tick or one before it.
+// Use makes lane the one that numbers are taken from, or none if lane is nil.
 func (i *Issuer) Use(lane *generator.Lane) {
-	if lane != nil {
-		lane.Start(i.layout.TickAt(i.clock.Now().Wall))
-	}
 	i.lane.Store(lane)
 	i.Changed()
 }
