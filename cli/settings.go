@@ -97,7 +97,7 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "create a cluster that grants this `DURATION` ahead: IDs go on for so long without the coordinator; cluster set changes it"},
 		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "Cluster",
 			Usage: "extend the grant at this `INTERVAL` while IDs are issued"},
-		&urfave.GenericFlag{Name: "restart-wait", Value: (*duration)(&c.Grant.RestartWait), Category: "Cluster",
+		&urfave.GenericFlag{Name: "restart-wait", Value: (*duration)(&c.RestartWait), Category: "Cluster",
 			Usage: "wait up to this `DURATION`, at least two ticks, for the last worker ID's high-water mark at a start; beyond it, take another worker ID"},
 
 		&urfave.GenericFlag{Name: "max-sleep", Value: (*duration)(&c.Waiting.MaxSleep), Category: "Waiting",

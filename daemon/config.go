@@ -36,7 +36,10 @@ type Config struct {
 	Cluster      Cluster
 	IDs          IDs
 	Grant        grant.Timing
-	Waiting      Waiting
+	// RestartWait is how long a start may wait for the floor of the last worker ID, two ticks at the
+	// least: beyond it another worker ID is better.
+	RestartWait time.Duration
+	Waiting     Waiting
 	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
 	// connection. 0: see budget.FindMemory.
 	Memory int64
@@ -135,9 +138,11 @@ func DefaultConfig() Config {
 		Socket:  Socket{Mode: 0o660, MaxConnections: 10000, MaxCount: 65536},
 		Cluster: Cluster{TTL: 10 * time.Second},
 		IDs:     IDs{Layout: "flakeward", SequenceStart: StartRolling, Form: form.Integer.String()},
-		Grant:   grant.Timing{Publish: 10 * time.Second, RestartWait: time.Second},
+		Grant:   grant.Timing{Publish: 10 * time.Second},
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
+
+		RestartWait: time.Second,
 	}
 }
 
@@ -200,10 +205,10 @@ func (c Config) Validate() error {
 		bad("rate", "%v", err)
 	}
 	c.Time.Check(bad)
-	t := c.timing(layout)
-	if t.RestartWait < 0 || t.RestartWait > time.Minute {
-		bad("restart-wait", "%v is not within 0s and 1m", t.RestartWait)
+	if c.RestartWait < 0 || c.RestartWait > time.Minute {
+		bad("restart-wait", "%v is not within 0s and 1m", c.RestartWait)
 	}
+	t := c.timing(layout)
 	if t.Publish < 100*time.Millisecond {
 		bad("publish", "%v is below 100ms", t.Publish)
 	}

@@ -222,7 +222,7 @@ func TestValidate(t *testing.T) {
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = -time.Millisecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 999 * time.Microsecond }},
 		{"burst", func(c *daemon.Config) { c.Waiting.Burst = 2*time.Second + 1 }},
-		{"restart-wait", func(c *daemon.Config) { c.Grant.RestartWait = time.Hour }},
+		{"restart-wait", func(c *daemon.Config) { c.RestartWait = time.Hour }},
 		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 19 * time.Second }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 25 * time.Hour }},

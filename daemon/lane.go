@@ -20,7 +20,7 @@ type lane struct {
 	issuer *issue.Issuer
 }
 
-// ReLease implements issue.Owner, as do the next three.
+// ReLease implements issue.Owner, as do ExtendNow, CanAcquire and Condition.
 func (l *lane) ReLease(of *generator.Lane) { l.holder.Load().ReLease(of) }
 
 // ExtendNow tells the holder.
@@ -91,7 +91,7 @@ func serves(state string) bool { return state == stateClockBehind || state == st
 
 // newLane makes a daemon's lane, which has no holder yet.
 func newLane(c Config, layout *generator.Layout, clock clockguard.Clock) (*lane, error) {
-	first := lifecycle.RestartWait(layout, c.Grant.RestartWait)
+	first := lifecycle.RestartWait(layout, c.RestartWait)
 	limits, err := lifecycle.Limits(layout, c.IDs.Datacenter, c.Waiting.MaxSleep)
 	if err != nil {
 		return nil, err

@@ -14,8 +14,6 @@ import (
 type Timing struct {
 	Window  time.Duration // the grant in the coordinator, until the cluster says its own
 	Publish time.Duration // between two grants, while IDs are issued
-	// RestartWait is how long a start may wait for its worker ID's mark: beyond it another one is better.
-	RestartWait time.Duration
 }
 
 // pace is a holder's time: its clock, in ticks, and how far ahead of it ceilings go.

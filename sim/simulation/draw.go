@@ -35,13 +35,11 @@ func PlanOf(seed uint64) Plan {
 		Layout:        fmt.Sprintf("time=41@%s,worker=%d,sequence=%d;epoch=2026-01-01", tick, pick(r, 1, 1, 1, 2, 2, 3), pick(r, 1, 3, 6, 12)),
 		Servers:       pick(r, tree.Etcd, tree.ZooKeeper),
 		ShowsRestores: r.IntN(2) == 0,
-		Timing: grant.Timing{
-			RestartWait: pick(r, 0, 500*time.Millisecond, time.Second, 2*time.Second),
-			Publish:     pick(r, 300*time.Millisecond, time.Second, 2*time.Second, 4*time.Second),
-		},
-		TTL:    pick(r, 2*time.Second, 3*time.Second, 6*time.Second),
-		Load:   pick(r, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond),
-		Length: scheduler.Time(60 * time.Second),
+		RestartWait:   pick(r, 0, 500*time.Millisecond, time.Second, 2*time.Second),
+		Timing:        grant.Timing{Publish: pick(r, 300*time.Millisecond, time.Second, 2*time.Second, 4*time.Second)},
+		TTL:           pick(r, 2*time.Second, 3*time.Second, 6*time.Second),
+		Load:          pick(r, 50*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond),
+		Length:        scheduler.Time(60 * time.Second),
 	}
 	if r.IntN(40) == 0 { // the time field ends in the midst of the run
 		ends := begin.Add(time.Duration(p.Length) * 2 / 3)

@@ -20,6 +20,7 @@ type Plan struct {
 	Bursts        []time.Duration // by daemon: how far back a burst draws; not at all where it says nothing
 	FromZero      []bool          // by daemon: its ticks begin at number 0; not where it says nothing
 	Apart         []time.Duration // by host: how far its clock is ahead at the beginning
+	RestartWait   time.Duration   // how long a fresh lane may wait for its floor, as wanted
 	Timing        grant.Timing
 	TTL           time.Duration
 	Load          time.Duration // between two requests to a daemon, on the average

@@ -156,7 +156,7 @@ func (sim *Simulation) start(s *slot) {
 // makeLane makes what issues, as a daemon does.
 func (p *proc) makeLane(log hclog.Logger) {
 	sim, s := p.sim, p.slot
-	first := lifecycle.RestartWait(sim.layout, sim.plan.Timing.RestartWait)
+	first := lifecycle.RestartWait(sim.layout, sim.plan.RestartWait)
 	p.holder = grant.New(grant.Config{
 		Layout: sim.layout, Datacenter: s.wrongly.datacenter(), Coord: s.wrongly.coord(), Timing: sim.plan.Timing, RestartWait: first,
 		Clock: p.known, Random: p.random.Float64,

@@ -220,8 +220,8 @@ func (sim *Simulation) header() {
 		return
 	}
 	p := sim.plan
-	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, session %v, a request each %v\n",
-		p.Seed, len(p.Hosts), p.Hosts, p.Bursts, p.Layout, p.Servers, p.Timing, p.TTL, p.Load)
+	fmt.Fprintf(sim.out, "seed %d: %d daemons on hosts %v, bursts %v, layout %s, servers %d, %+v, restart wait %v, session %v, a request each %v\n",
+		p.Seed, len(p.Hosts), p.Hosts, p.Bursts, p.Layout, p.Servers, p.Timing, p.RestartWait, p.TTL, p.Load)
 	for i, f := range p.Faults {
 		fmt.Fprintf(sim.out, "fault %d: %s\n", i, f)
 	}
