@@ -169,9 +169,7 @@ type Issuer interface {
 func (l *Lifecycle) Leave(ctx context.Context, coordinator coord.Coordinator) {
 	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, leaveTimeout)
 	defer cancel()
-	if err := l.Holder.Shut(ctx); err != nil && !errors.Is(err, grant.ErrCopied) {
-		l.Log.Warn("the worker ID was not released", "error", err)
-	}
+	_ = l.Holder.Shut(ctx) // it has logged what was not released; a copy is told next
 	if l.Machine.Changed() {
 		l.Log.Info("left worker ID and session to the original")
 		return
