@@ -36,7 +36,6 @@ type holdings struct {
 
 // snapshot is what is held at one moment.
 type snapshot struct {
-	cluster           string
 	current, draining holding
 	revoked           bool
 }
@@ -46,7 +45,7 @@ func (hs *holdings) snapshot() snapshot {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	s := hs.state
-	return snapshot{s.cluster, *s.current, *s.draining, hs.revoked}
+	return snapshot{*s.current, *s.draining, hs.revoked}
 }
 
 // change changes what is held.

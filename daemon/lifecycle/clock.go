@@ -143,8 +143,7 @@ func limit(d time.Duration) string {
 // evidence completes what is known of a clock that is ahead, or of a start's: what the other
 // members have published, and what the kernel says.
 func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
-	window := l.Holder.Window()
-	e.Window = time.Duration(window) * l.Layout.TickLength()
+	e.Window = time.Duration(l.Holder.Window()) * l.Layout.TickLength()
 	_, e.Synchronised = l.Clock.Synchronised()
 	coordinator := l.coordinator.Load()
 	if coordinator == nil {

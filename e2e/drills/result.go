@@ -114,14 +114,6 @@ func (h *HostResult) LongestStall(from, to evidence.Mono) time.Duration {
 	return h.longestStall(evidence.Single, from, to)
 }
 
-// WorstStall is LongestStall of whoever asks in any way: each has a connection of its own.
-func (h *HostResult) WorstStall(from, to evidence.Mono) (worst time.Duration) {
-	for way := evidence.Single; way <= evidence.InRuns; way++ {
-		worst = max(worst, h.longestStall(way, from, to))
-	}
-	return worst
-}
-
 func (h *HostResult) longestStall(way evidence.Asking, from, to evidence.Mono) time.Duration {
 	var longest evidence.Mono
 	for begins, ends := range h.waits(way, to) {
