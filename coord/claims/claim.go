@@ -31,7 +31,7 @@ func (c *Coordinator) Claim(ctx context.Context, request coord.Request) (coord.C
 		return nil, fmt.Errorf("%s: inspected by an operator: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	cl := claimant{c, request, j.ids()}
-	try := cl.fresh
+	try := cl.assigned
 	if request.Fresh || request.Look {
 		try = cl.looking
 	} else {
@@ -105,9 +105,9 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 	return worker, true, nil
 }
 
-// fresh tries the worker ID that a new node's number assigns, then one that a
-// listing shows as free. lost is how many such rounds were lost to others.
-func (cl claimant) fresh(ctx context.Context, lost int) (*held, error) {
+// assigned tries the worker ID that a new node's number names, then one that a listing shows as free.
+// lost is how many such rounds were lost to others.
+func (cl claimant) assigned(ctx context.Context, lost int) (*held, error) {
 	claim, err := cl.worker(ctx, BySequence, true)
 	if !elsewhere(err) {
 		return claim, err
@@ -176,6 +176,5 @@ func (cl claimant) choose(ctx context.Context, found *search) (*held, error) {
 		free = free[:max(i, 1)]
 	}
 	pick := free[cl.c.random.pick(len(free))]
-	claim, err := cl.worker(ctx, pick.worker, !found.late(pick))
-	return claim, err
+	return cl.worker(ctx, pick.worker, !found.late(pick))
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
-// errRaced means that a record or the cluster record changed between the two steps of a claim. Nothing
-// was opened.
+// errRaced means that a record or the cluster record changed between the making of a claim's node and
+// its opening. Nothing was opened.
 var errRaced = errors.New("the record was changed by another before it was opened")
 
 // open opens the record of a node that owns its worker ID, and deletes the node if that fails. Where

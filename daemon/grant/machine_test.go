@@ -45,7 +45,7 @@ func (p *process) steps() map[string]func() error {
 
 // A machine that is cloned between a claim and its opening: the claim is the original's, so the
 // clone neither opens it nor deletes its node.
-func TestACloneLeavesAPendingClaim(t *testing.T) {
+func TestACloneLeavesAnUnopenedClaim(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")
 		now := h.inMachine()
@@ -55,15 +55,16 @@ func TestACloneLeavesAPendingClaim(t *testing.T) {
 			t.Fatalf("Acquire in a clone: %v, want ErrCopied", err)
 		}
 		members := must.Get(p.coord.Members(t.Context()))(t)
-		pending := slices.DeleteFunc(members, func(m coord.Member) bool { return m.Worker == p.worker() })
-		if len(pending) != 1 || pending[0].Opening != "" {
-			t.Errorf("besides the claim in use there are %+v, want one that is not opened", pending)
+		unopened := slices.DeleteFunc(members, func(m coord.Member) bool { return m.Worker == p.worker() })
+		if len(unopened) != 1 || unopened[0].Opening != "" {
+			t.Errorf("besides the claim in use there are %+v, want one that is not opened", unopened)
 		}
 	})
 }
 
-// A process that runs on in a clone of its machine gives nothing and asks for nothing, in whichever step it is. Its original, which is the same process in the machine as it
-// was, goes on with its claim; and the clone's next start gets another worker ID.
+// A process that runs on in a clone of its machine gives nothing and asks for nothing, in whichever
+// step it is. Its original, which is the same process in the machine as it was, goes on with its
+// claim; and the clone's next start gets another worker ID.
 func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h := w.host("H")
