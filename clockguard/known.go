@@ -41,8 +41,9 @@ const leastSleep = 100 * time.Millisecond
 // last, moved on by the monotonic clock. A step back is followed at once, as lanes guard against it;
 // or, by Belief.Strict, never.
 //
-// Its Now costs one comparison more than that of the clock below. One goroutine calls Observe, from
-// time to time; what is held then stays held until Follow, or until the wall clock is back.
+// Its Now costs two comparisons more than that of the clock below; by Belief.Strict a compare-and-swap
+// as well. One goroutine calls Observe, from time to time; what is held then stays held until Conclude
+// or Confirm, or until the wall clock is back.
 type Known struct {
 	clock  Clock
 	kernel Kernel // nil: nothing is known of it
@@ -53,8 +54,8 @@ type Known struct {
 	limit   atomic.Int64 // the highest offset that is believed
 	offset  atomic.Int64 // that of known time while the wall clock is not believed
 	holding atomic.Bool  // Observe has found the wall clock ahead
-	// strict: known time does not go back, as somebody has confirmed what all began with. least is
-	// then the highest that known time less half the monotonic one was.
+	// strict is set once the first time was confirmed, if Belief.Strict: from then on known time does
+	// not go back. least is the highest value so far of known time less half the monotonic time.
 	strict atomic.Bool
 	least  atomic.Int64
 
@@ -154,8 +155,8 @@ func (k *Known) onward(r Reading) Reading {
 	}
 }
 
-// confirm notes that somebody has confirmed what all began with: known time at a reading, before which
-// nothing was made of it. The caller has mu.
+// confirm notes that the time which this process starts from is confirmed. known is that time at a
+// reading; nothing was issued by an earlier one. The caller has mu.
 func (k *Known) confirm(known Reading) {
 	k.sure = true
 	if k.belief.Strict && !k.strict.Load() {

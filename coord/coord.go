@@ -43,7 +43,7 @@ type Coordinator interface {
 	// Known is what the last answers told of the cluster that was joined. It asks nobody.
 	Known() Cluster
 
-	// Claim obtains a worker ID of the cluster's range (Layout.Range, Operator.Widen), and opens its
+	// Claim obtains a worker ID of the cluster's range (NewCluster.Range, Operator.Widen), and opens its
 	// record. It retries while other claimants win the race, until ctx ends. When every worker ID is
 	// held it returns an *ExhaustedError, and when Request.Fresh is set and the floor of each that is
 	// free is above Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
@@ -93,14 +93,12 @@ type Claim interface {
 	// outcome is unknown: the old ceiling holds, and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
-	// Release stores the larger of last, the highest tick that was issued, and
-	// the floor of the grants that this claim had, as the record's ceiling, and
-	// frees the worker ID in the same step if the claim node is there. The caller has closed its lane
-	// before. ErrLost means that the claim is lost, and that nothing was
-	// lowered but by a try whose reply was lost, before another opened the record or
-	// made the tree anew; and so does ErrOtherCluster. After any other error the
-	// outcome is unknown, and the call may be made again. After a nil error every
-	// call returns ErrLost.
+	// Release stores as the record's ceiling the largest of last (the highest tick that was issued),
+	// the issued tick that was published, and Floor. It frees the worker ID in the same step if the
+	// claim node is there. The caller has closed its lane before. ErrLost means that the claim is lost,
+	// and that nothing was lowered but by a try whose reply was lost, before another opened the record
+	// or made the tree anew; and so does ErrOtherCluster. After any other error the outcome is unknown,
+	// and the call may be made again. After a nil error every call returns ErrLost.
 	Release(ctx context.Context, last generator.Tick) error
 }
 
@@ -194,17 +192,18 @@ type Request struct {
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
 	// Worker and the host's preference are then ignored. It looks first, as with Look.
 	Fresh bool
-	// Look has the claim look what is free before it makes a node, so that a call which
-	// finds nothing writes nothing. It is for a caller to whom the last one has found
-	// nothing; the first call of a start is quicker without.
+	// Look has the claim look what is free before it makes a node: a call that finds nothing writes
+	// nothing. It is for a caller whose last Claim found nothing; a start's first call is quicker
+	// without.
 	Look bool
 	// Latest is the highest floor that the caller is willing to wait for. A free
 	// worker ID at or below it is preferred to one above, and the lowest of those
 	// is taken if there is no other; with Fresh, none of them is.
 	Latest generator.Tick
 	// Before, if not nil, is called before each claim node is made, with AnyWorker, and before each
-	// opening of a record is sent, with its worker ID. An error of it ends the call, with nothing more
-	// sent: the node of an opening that is not sent stays.
+	// opening of a record is sent, with its worker ID. An error of it ends the call, and nothing more is
+	// sent: the node of an opening that is not sent stays. The claim keeps Before, and calls it with
+	// AnyWorker before an Extend makes its node again.
 	Before func(worker int) error
 }
 

@@ -28,9 +28,8 @@ type Operator interface {
 	Marks(ctx context.Context) ([]Mark, error)
 
 	// Raise lifts the ceiling of every worker ID, also of those without a record,
-	// to at least the tick, in one step. Every claim that was opened before is
-	// lost: after a coordinator was restored from a backup, it may have been granted
-	// more than that knows of.
+	// to at least the tick, in one step. Every claim that was opened before is lost: it may have been
+	// granted more than a coordinator that was restored from a backup knows of.
 	Raise(ctx context.Context, to generator.Tick) (Raised, error)
 
 	// NewUUID gives the cluster that is there another UUID, which it returns, and

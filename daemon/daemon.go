@@ -1,5 +1,6 @@
 // Package daemon is one daemon's life: it takes its socket, joins the cluster, holds a worker ID,
-// serves IDs from that over the socket, and gives everything back in order. It is the only package that knows all the others.
+// serves IDs from that over the socket, and gives everything back in order. It is the only package
+// that knows all the others.
 package daemon
 
 import (
@@ -155,8 +156,8 @@ func (d *Daemon) incarnate() {
 	d.incarnation.Store(&id)
 }
 
-// Run lives until ctx ends, and then answers what it has accepted and gives the worker ID back. It returns nil after such an end, and otherwise what made going on
-// impossible.
+// Run lives until ctx ends, and then answers what it has accepted and gives the worker ID back. It
+// returns nil after such an end, and otherwise what made going on impossible.
 func (d *Daemon) Run(ctx context.Context) (err error) {
 	if err := d.awaitEpoch(ctx); err != nil {
 		return err

@@ -26,7 +26,7 @@ type interval struct {
 // coordinator was restored from a backup, and the marks were raised over it.
 func unknown(from generator.Tick) interval { return interval{From: from} }
 
-// interval is the entry of an own opening.
+// interval is what the history keeps of an opening of our own.
 func (c *Coordinator) interval(opened record, since int64) interval {
 	return interval{
 		From: opened.Ceiling, Host: c.identity.Host, Incarnation: c.identity.Incarnation, Claim: opened.Claim,

@@ -227,8 +227,8 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 	return c.change(ctx, check)
 }
 
-// lift writes a tick as the ceiling of a worker ID that nobody can hold. Who held it before is not
-// gone on from.
+// lift writes a tick as the ceiling of a worker ID that nobody can hold. The record's holder is a new
+// opening, which nobody has.
 func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) error {
 	return c.cluster.inCluster(ctx, func(j *cluster) error {
 		stored, err := c.store.Record(ctx, j.entry, worker)

@@ -30,8 +30,8 @@ type claimer struct {
 }
 
 // acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
-// the lane. With fresh it is another worker ID than the one held, whose mark
-// the clock has fallen behind. The lane in use serves on until the new one does.
+// the lane. With fresh it is another worker ID than the one held, and one whose floor the caller need
+// not wait for long. The lane in use serves on until the new one does.
 func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	s := c.held.snapshot()
 	if s.revoked {

@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// failure is what of one kind keeps the ceiling from rising, and since when.
+// failure is what keeps the ceiling from rising, and since when.
 type failure struct {
 	mu    sync.Mutex
 	err   error              // nil: nothing

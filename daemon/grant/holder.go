@@ -2,8 +2,8 @@
 // grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID unique;
 // docs/guarantees.md has the invariants that the comments here number.
 //
-// Everything that decides is in methods that do one step and return: Acquire, Publish, Shut. Hold calls
-// them in time.
+// Everything that decides is in methods that do one step and return: Acquire, Publish, Shut. Hold does
+// the first two in time; package lifecycle calls Shut.
 package grant
 
 import (
@@ -45,8 +45,8 @@ type Config struct {
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
-// It has a part for each idea: holdings are what is held; the claimer claims, extends and releases; contact knows whether the coordinator answers; demand is what
-// requests ask for.
+// It has a part for each idea: holdings are what is held; the claimer claims, extends and releases;
+// contact knows whether the coordinator answers; demand is what requests ask for.
 type Holder struct {
 	Config
 	Issued  *Issued
@@ -109,9 +109,6 @@ func (k *Holder) Idle() bool {
 	now := k.pace.tick()
 	return h.lane != nil && now <= h.ceiling() && h.lane.Highest()+ticks(k.Layout, time.Second) < now
 }
-
-// Reachable reports whether the coordinator answered last.
-func (k *Holder) Reachable() bool { return k.contact.reachable.Load() }
 
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }

@@ -10,11 +10,11 @@ type holding struct {
 	worker  int
 	opening string          // that the lane is of; empty: there is none
 	node    string          // the claim node's name
-	claim   coord.Claim     // nil: lost, or not claimed by this process yet
+	claim   coord.Claim     // nil: lost or revoked, or there is no worker ID
 	lane    *generator.Lane // nil: none yet
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
 	floor   generator.Tick  // of the lane
-	told    generator.Tick  // the last tick in which nothing was issued that was not sent with an Extend
+	told    generator.Tick  // all IDs up to this tick were published as issued
 	// since is when the lane took the place of another, by the wall clock; 0: it is the first.
 	since int64
 	// cut is set once a raise has cut the lane, and with it the grant.

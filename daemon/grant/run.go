@@ -122,7 +122,8 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 }
 
 // Acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
-// the lane. With fresh it is another worker ID than the one held, and one that does not rest.
+// the lane. With fresh it is another worker ID than the one held, and one whose floor the caller need
+// not wait for long.
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	begun, was := k.pace.now().Mono, k.held.snapshot().current.worker
 	if fresh {

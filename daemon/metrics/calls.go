@@ -90,7 +90,7 @@ type (
 	}
 )
 
-// Join implements coord.Coordinator, as do the next four.
+// Join implements coord.Coordinator, as do the next three.
 func (t timed) Join(ctx context.Context, layout coord.Layout) (c coord.Cluster, err error) {
 	t.metrics.call("join", func() error { c, err = t.Coordinator.Join(ctx, layout); return err })
 	return c, err

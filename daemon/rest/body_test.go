@@ -9,7 +9,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// Nobody waits for the body of a GET, but whoever has sent one, or not all of it, and goes is noticed as well.
+// Nobody waits for the body of a GET, but whoever has sent one, or not all of it, and goes is noticed
+// as well.
 func TestClientsThatSendABodyAndGoTakeNoIDs(t *testing.T) {
 	s := start(t, "twitter", nil)
 	s.set(0, nil)

@@ -10,8 +10,8 @@ import (
 const (
 	// Schema is the resolution of the native buckets: 2^Schema of them double a duration.
 	Schema = 2
-	// FirstBucket is the index of the native bucket that also has all shorter durations: up to 2^(FirstBucket/4) s,
-	// which is 1 us.
+	// FirstBucket is the index of the native bucket that also has all shorter durations: up to
+	// 2^(FirstBucket/4) s, which is 1 us.
 	FirstBucket = -20 << Schema
 	// buckets reach up to 4096 s. The last has all longer durations.
 	buckets = 1 + 32<<Schema

@@ -12,8 +12,8 @@ type inTurn[T any] struct {
 }
 
 // interleave measures A B C A B C and so on, in the order given, so that whatever slows the machine
-// down for a while slows all of them, and returns what came of each: [contestant][round]. It ends with the first error, which names the contestant and its round, or
-// with ctx.
+// down for a while slows all of them, and returns what came of each: [contestant][round]. It ends with
+// the first error, which names the contestant and its round, or with ctx.
 func interleave[T any](ctx context.Context, rounds int, contestants ...inTurn[T]) ([][]T, error) {
 	got := make([][]T, len(contestants))
 	for round := range rounds {

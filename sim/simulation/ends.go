@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// End is how a request to the coordinator ended, and where: What is the request, Place is the function of the daemon that called for it, and learns of the
-// end.
+// End is how a request to the coordinator ended, and where: What is the request, Place is the function
+// of the daemon that called for it, and learns of the end.
 type End struct{ What, How, Place string }
 
 // How a request ends.
