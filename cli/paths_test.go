@@ -80,7 +80,7 @@ func TestDirectoryOfTheDefaultSocketIsMadeForItsUser(t *testing.T) {
 	listened := errors.New("listened")
 	for range 2 { // made, and found
 		err := newProgram(own, realOutside(func(_ context.Context, c daemon.Config) error {
-			lock, err := socketfile.TakeLock(c.Socket.Path, 0)
+			lock, err := socketfile.TakeLock(c.Socket.Path, 0, "")
 			if err != nil {
 				return err
 			}

@@ -177,6 +177,9 @@ type Identity struct {
 	// Incarnation is random and made anew at every start of a daemon: 1 to 64
 	// characters of a-z, A-Z and 0-9.
 	Incarnation string
+	// Dead is the incarnation of a process that is known to be dead. Its claims, which bar their worker
+	// IDs until its session ends, are deleted where they are met. Empty: none is known.
+	Dead string
 	// Version is the daemon's version.
 	Version string
 	// Boot names the boot of the daemon's machine: members with the same one go by one clock.

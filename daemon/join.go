@@ -93,11 +93,20 @@ func final(err error) bool {
 
 // Identity is what the daemon is known as in the coordinator.
 func (d *Daemon) Identity() coord.Identity {
-	return coord.Identity{
+	identity := coord.Identity{
 		Host:        d.config.Host,
 		PID:         os.Getpid(),
-		Incarnation: strings.ReplaceAll(*d.incarnation.Load(), "-", ""),
+		Incarnation: d.incarnationToken(),
 		Boot:        d.clock.BootID(),
 		Version:     d.config.Version,
 	}
+	if d.lock != nil {
+		identity.Dead = d.lock.Before
+	}
+	return identity
+}
+
+// incarnationToken is the incarnation as the coordinator knows it.
+func (d *Daemon) incarnationToken() string {
+	return strings.ReplaceAll(*d.incarnation.Load(), "-", "")
 }

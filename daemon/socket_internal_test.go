@@ -21,7 +21,7 @@ import (
 // replaced is said once.
 func TestTheSocketIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	lock := must.Get(socketfile.TakeLock(path, 0))(t)
+	lock := must.Get(socketfile.TakeLock(path, 0, ""))(t)
 	defer lock.Free()
 	l := must.Get(lock.Listen(0, -1))(t)
 	defer l.Close()

@@ -89,6 +89,10 @@ func New(store Store, config Config) (*Coordinator, error) {
 	if !ValidToken(config.Identity.Incarnation) {
 		return nil, fmt.Errorf("%s: the incarnation %q is not 1 to 64 letters and digits; draw a random one at every start", store.Name(), config.Identity.Incarnation)
 	}
+	dead := config.Identity.Dead
+	if !ValidToken(dead) || dead == config.Identity.Incarnation {
+		dead = "" // a hint that is none
+	}
 	return &Coordinator{
 		store:        store,
 		identity:     config.Identity,
@@ -97,7 +101,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 		random:       random{config.Random},
 		log:          config.Log,
 		cluster:      &membership{store: store, startOffset: config.StartOffset, log: config.Log},
-		nodes:        &nodes{store: store, incarnation: config.Identity.Incarnation, log: config.Log, live: map[string]bool{}},
+		nodes:        &nodes{store: store, incarnation: config.Identity.Incarnation, dead: dead, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 type nodes struct {
 	store       Store
 	incarnation string
+	dead        string // see coord.Identity.Dead
 	log         hclog.Logger
 
 	mu         sync.Mutex
@@ -67,10 +68,10 @@ func (n *nodes) unanswer(token string) {
 	n.unanswered = true
 }
 
-// isOrphan reports whether the node is of this incarnation and not in use.
+// isOrphan reports whether the node is of this incarnation and not in use, or of one that is dead.
 func (n *nodes) isOrphan(node Node) bool {
 	if node.Incarnation != n.incarnation {
-		return false
+		return node.Incarnation == n.dead
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()

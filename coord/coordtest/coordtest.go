@@ -134,8 +134,14 @@ func (k *kit) start(host string) *node {
 
 func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, host string) *node {
 	k.Helper()
+	return k.startAfter(open, host, "")
+}
+
+// startAfter is startBy where the process of an incarnation is known to be dead.
+func (k *kit) startAfter(open func(testing.TB, coord.Identity) coord.Coordinator, host, dead string) *node {
+	k.Helper()
 	k.make()
-	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Version: "v0.0.0-test", Boot: "boot of " + host}}
+	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Dead: dead, Version: "v0.0.0-test", Boot: "boot of " + host}}
 	n.Coordinator = open(k, n.identity)
 	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest})
 	if err != nil {

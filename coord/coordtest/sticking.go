@@ -1,6 +1,7 @@
 package coordtest
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/flakeward/flakeward/coord"
@@ -15,6 +16,9 @@ var sticking = []testCase{
 	{"sticky: two hosts with one name get two worker IDs", oneName},
 	{"sticky: a floor that is too late is left closed", stickyAhead},
 	{"sticky: a worker ID out of range is no preference", outOfRange},
+	{"dead: its claim is deleted by its host's next start", burying(8)},
+	{"dead: its claim is deleted where there is no other worker ID", burying(2)},
+	{"dead: a hint that is none", noDead},
 	{"a crash loop burns no worker IDs", crashLoop},
 }
 
@@ -148,5 +152,41 @@ func crashLoop(k *kit) {
 	}
 	if len(used) > 1 {
 		k.Errorf("%d crashes used %d worker IDs", crashes, len(used))
+	}
+}
+
+// A process that is known to be dead leaves its claim to its session. The next start of its host does
+// not wait for its end: it deletes the claim where it meets it, on the worker ID that the host had last.
+func burying(workers int) func(*kit) {
+	return func(k *kit) {
+		k.workers = workers
+		before, other := k.start("a"), k.start("b")
+		dead, beside := before.claim(anyone()), other.claim(anyone())
+		k.extend(dead, coord.Progress{Ceiling: 100})
+		next := k.startAfter(k.Open, "a", before.identity.Incarnation)
+		request := anyone()
+		request.Latest = 50 // what the dead one had rests
+		c := next.claim(request)
+		k.extend(c, coord.Progress{Ceiling: 200})
+		if all := next.members(); len(all) != 2 || all[0].Worker+all[1].Worker != c.Worker()+beside.Worker() {
+			k.Errorf("of %d worker IDs, %d is held beside %d, and members are %+v", workers, c.Worker(), beside.Worker(), all)
+		}
+		// It is no matter of safety: who lives after all is granted more as long as nobody has opened the record.
+		err := dead.Extend(k.Context(), coord.Progress{Ceiling: 300})
+		if taken := dead.Worker() == c.Worker(); taken != errors.Is(err, coord.ErrLost) || !taken && err != nil {
+			k.Errorf("Extend of the dead, whose worker ID has another holder (%v): %v", taken, err)
+		}
+	}
+}
+
+func noDead(k *kit) {
+	a := k.start("a")
+	c := a.claim(anyone())
+	for _, dead := range []string{"nobody", a.identity.Incarnation + "x", a.identity.Incarnation[1:], "../layout", "/", "\xff\x00", "a-b"} {
+		b := k.startAfter(k.Open, "b", dead)
+		k.extend(b.claim(anyone()), coord.Progress{Ceiling: 100})
+	}
+	if m, ok := a.member(c.Worker()); !ok || m.Claim != c.Name() {
+		k.Errorf("the claim %s was deleted", c.Name())
 	}
 }

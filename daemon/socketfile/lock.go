@@ -18,12 +18,15 @@ import (
 type Lock struct {
 	path string // the socket's
 	file *os.File
+
+	// Before is the note of the process that had the lock last, and could not hand it over: a hint.
+	Before string
 }
 
 // TakeLock takes the lock of a socket at path. A directory that is missing is made, and lets in whom the
-// socket's mode does. The lock file is not removed: to remove it is a race. If another process has the
-// lock, the error is an *InUseError.
-func TakeLock(path string, mode os.FileMode) (*Lock, error) {
+// socket's mode does. The lock file holds the note, a line, for the next that takes the lock. It is not
+// removed: to remove it is a race. If another process has the lock, the error is an *InUseError.
+func TakeLock(path string, mode os.FileMode, note string) (*Lock, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
@@ -38,9 +41,9 @@ func TakeLock(path string, mode os.FileMode) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the lock file %s: %w: choose another path with --socket", name, err)
 	}
-	err = filelock.Lock(f)
+	before, err := filelock.Lock(f, note)
 	if err == nil {
-		return &Lock{path, f}, nil
+		return &Lock{path, f, before}, nil
 	}
 	_ = f.Close() // the other error tells more
 	if held := (*filelock.HeldError)(nil); errors.As(err, &held) {
@@ -50,7 +53,10 @@ func TakeLock(path string, mode os.FileMode) (*Lock, error) {
 }
 
 // AdoptLock is TakeLock with the lock that another process has handed over, which has it as well.
-func AdoptLock(f *os.File, path string) *Lock { return &Lock{path, f} }
+func AdoptLock(f *os.File, path, note string) *Lock {
+	_ = filelock.Write(f, note) // a hint, which only the next start misses
+	return &Lock{path: path, file: f}
+}
 
 // File is what another process is handed.
 func (l *Lock) File() *os.File { return l.file }

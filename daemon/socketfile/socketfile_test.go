@@ -31,7 +31,7 @@ func (l *listener) Close() error {
 
 // try listens as a daemon does.
 func try(path string, mode os.FileMode, gid int) (*listener, error) {
-	lock, err := socketfile.TakeLock(path, mode)
+	lock, err := socketfile.TakeLock(path, mode, "")
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func try(path string, mode os.FileMode, gid int) (*listener, error) {
 // adopt goes on with a socket that another process has kept.
 func adopt(t *testing.T, f *os.File, path string, mode os.FileMode) *listener {
 	t.Helper()
-	lock := must.Get(socketfile.TakeLock(path, mode))(t)
+	lock := must.Get(socketfile.TakeLock(path, mode, ""))(t)
 	return &listener{must.Get(lock.Adopt(f, mode, -1))(t), lock}
 }
 
@@ -233,8 +233,8 @@ func TestCloseLeavesAnothersFile(t *testing.T) {
 func TestLockedPathIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	leave(t, path)
-	lock := must.Get(socketfile.TakeLock(path, 0))(t)
-	handed := socketfile.AdoptLock(must.Get(dup(lock.File()))(t), path)
+	lock := must.Get(socketfile.TakeLock(path, 0, ""))(t)
+	handed := socketfile.AdoptLock(must.Get(dup(lock.File()))(t), path, "")
 	var inUse *socketfile.InUseError
 	for _, l := range []*socketfile.Lock{lock, handed} {
 		if _, err := try(path, 0, -1); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {

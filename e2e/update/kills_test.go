@@ -1,8 +1,10 @@
 package update
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -86,5 +88,39 @@ func TestADaemonIsKilledAndItsClockSteps(t *testing.T) {
 		slices.Sort(waits)
 		t.Logf("FIGURE %d kills, %d IDs; to the first ID after a kill: %v in the middle, %v at most", len(waits), len(all),
 			waits[len(waits)/2].Round(time.Millisecond), waits[len(waits)-1].Round(time.Millisecond))
+	})
+}
+
+// A daemon is in a crash loop in a small cluster: few worker IDs rest, and the claims of the dead bar
+// none, so another host that starts meanwhile has its first ID at once.
+func TestACrashLoopLeavesWorkerIDsToOthers(t *testing.T) {
+	layout := []string{"--layout", "time=41@1ms,worker=5,sequence=12;epoch=2026-01-01"}
+	onEachOf(t, must.Get(binary())(t), append(layout, "--host", "looping"), func(t *testing.T, h *process.Host) {
+		coordinator := h.Flags[3] // of two, the second counts
+		most, loops := 0, times(40, 240)
+		for n := range loops {
+			d := launch(t, h)
+			answers(t, h.Socket, d.Ended())
+			must.Do(t, d.Kill())
+			if n == loops/2 {
+				other := must.Get(process.NewHost(h.Binary, sockettest.Dir(t)+"/other", append(layout, "--host", "other", "--coord", coordinator)...))(t)
+				begun := time.Now()
+				answers(t, other.Socket, launch(t, other).Ended())
+				t.Logf("FIGURE another host's first ID after %v", time.Since(begun).Round(time.Millisecond))
+			}
+			<-time.After(200 * time.Millisecond) // of the loop
+			if n%10 == 9 {
+				var marks struct{ Supply struct{ Held, Resting int } }
+				shown := must.Get(exec.CommandContext(t.Context(), h.Binary, "cluster", "marks", "--json", "--coord", coordinator).Output())(t)
+				must.Do(t, json.Unmarshal(shown, &marks))
+				if most = max(most, marks.Supply.Resting); marks.Supply.Held > 3 || marks.Supply.Resting == 0 {
+					t.Errorf("of 32 worker IDs %d are held and %d rest", marks.Supply.Held, marks.Supply.Resting)
+				}
+			}
+		}
+		if most > 10 {
+			t.Errorf("%d worker IDs rest, want 10 at most", most)
+		}
+		t.Logf("FIGURE %d crashes: %d worker IDs rest at most", loops, most)
 	})
 }

@@ -1,4 +1,4 @@
-// Package filelock locks a file for one process, which leaves its number there.
+// Package filelock locks a file for one process, which leaves its number and a note there.
 package filelock
 
 import (
@@ -29,20 +29,26 @@ func Process(pid int) string {
 
 // Lock locks f and does not wait: the error is a *HeldError if another has it. The lock ends with
 // the file's last handle, so also with the process. A child that is started does not inherit it, as
-// Go opens every file close-on-exec. What the file held is replaced by the process's number.
-// Nothing but the error of others rests on that.
-func Lock(f *os.File) error {
-	err := flock(f)
+// Go opens every file close-on-exec. What the file held is replaced by the process's number and the
+// note, which is one line; before is the note of the process that had the lock last. Both are hints.
+func Lock(f *os.File, note string) (before string, err error) {
+	err = flock(f)
+	pid, before := read(f)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return &HeldError{PID: readPID(f)}
+		return "", &HeldError{PID: pid}
 	}
 	if err != nil {
-		return fmt.Errorf("flock: %w", err)
+		return "", fmt.Errorf("flock: %w", err)
 	}
+	return before, Write(f, note)
+}
+
+// Write has a file, whose lock this process has, hold its number and the note.
+func Write(f *os.File, note string) error {
 	if err := f.Truncate(0); err != nil {
 		return err
 	}
-	_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"+note+"\n"), 0)
 	return err
 }
 
@@ -55,15 +61,16 @@ func flock(f *os.File) error {
 	}
 }
 
-// readPID returns the number in the file, or 0: the holder may not have written it yet.
-func readPID(f *os.File) int {
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
+// read returns the number in the file, or 0, as the holder may not have written it yet; and the note.
+func read(f *os.File) (pid int, note string) {
+	b, err := io.ReadAll(io.NewSectionReader(f, 0, 128))
 	if err != nil {
-		return 0
+		return 0, ""
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid < 0 {
-		return 0
+	number, rest, _ := strings.Cut(string(b), "\n")
+	note, _, _ = strings.Cut(rest, "\n")
+	if pid, err = strconv.Atoi(number); err != nil || pid < 0 {
+		return 0, note
 	}
-	return pid
+	return pid, note
 }

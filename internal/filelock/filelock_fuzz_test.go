@@ -16,7 +16,7 @@ func FuzzPID(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { lock.Close() })
-	for _, content := range []string{"", "1234\n", "-5\n", "0", "12 34\n", "99999999999999999999\n", strings.Repeat("1", 40)} {
+	for _, content := range []string{"", "1234\n", "1234\nnote\n", "1234\nnote", "-5\n", "0", "12 34\n", "99999999999999999999\n", strings.Repeat("1", 40)} {
 		f.Add([]byte(content))
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
@@ -26,10 +26,11 @@ func FuzzPID(f *testing.F) {
 		if _, err := lock.WriteAt(content, 0); err != nil {
 			t.Fatal(err)
 		}
-		pid := readPID(lock)
-		digits := strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(string(content[:min(32, len(content))])), "+"), "0")
-		if pid < 0 || pid > 0 && strconv.Itoa(pid) != digits {
-			t.Errorf("%q is process %d", content, pid)
+		pid, note := read(lock)
+		lines := strings.Split(string(content[:min(128, len(content))])+"\n\n", "\n")
+		digits := strings.TrimLeft(strings.TrimPrefix(lines[0], "+"), "0")
+		if pid < 0 || pid > 0 && strconv.Itoa(pid) != digits || note != lines[1] {
+			t.Errorf("%q is process %d with the note %q", content, pid, note)
 		}
 	})
 }

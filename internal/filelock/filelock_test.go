@@ -18,21 +18,21 @@ func TestOneHandleHasTheLock(t *testing.T) {
 		t.Cleanup(func() { _ = f.Close() })
 		return f
 	}
-	if err := os.WriteFile(path, []byte("a longer text than a number of before\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("77\nof before, which is a longer text\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	first, second := open(), open()
-	if err := Lock(first); err != nil {
-		t.Fatal(err)
+	if before, err := Lock(first, "of the first"); err != nil || before != "of before, which is a longer text" {
+		t.Fatalf("after the note %q: %v", before, err)
 	}
 	var held *HeldError
-	if err := Lock(second); !errors.As(err, &held) || held.PID != os.Getpid() {
+	if _, err := Lock(second, "of the second"); !errors.As(err, &held) || held.PID != os.Getpid() {
 		t.Errorf("the second handle: %v, want that process %d holds the lock", err, os.Getpid())
 	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Lock(second); err != nil {
-		t.Errorf("after the first was closed: %v", err)
+	if before, err := Lock(second, "of the second"); err != nil || before != "of the first" {
+		t.Errorf("after the first was closed, and its note %q: %v", before, err)
 	}
 }

@@ -43,6 +43,7 @@ type slot struct {
 	requestFault *Fault         // what goes wrong with the next request that is sent
 	issued       scheduler.Time // when it did last; 0: never
 	handed       lifecycle.Time // by the process before, for the next start
+	before       string         // the incarnation of the process before
 	wrongly      wrongly
 }
 
@@ -129,9 +130,10 @@ func (sim *Simulation) start(s *slot) {
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
 	var err error
 	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
-		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Version: "sim", Boot: p.boot},
+		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Dead: s.before, Version: "sim", Boot: p.boot},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
+	s.before = p.incarnation
 	if err != nil {
 		sim.violate(s, "a coordinator cannot be made: %v", err)
 		return
