@@ -311,6 +311,14 @@ func (k *Known) Conclude(h Hold, c Conclusion) (done bool) {
 // Shown is what the clock below shows, believed or not.
 func (k *Known) Shown() Reading { return k.clock.Now() }
 
+// Begin has known time start anew from what the wall clock shows, in a process that has issued nothing.
+// It confirms nothing, so Belief.Strict does not bind yet.
+func (k *Known) Begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.anchor(offsetOf(k.clock.Now()))
+}
+
 // Confirm has known time go on from a reading: the wall clock as it was Shown, or a time that is
 // known to be right at the same moment. What the wall clock is ahead of that, or has stepped since, is
 // held.

@@ -214,7 +214,7 @@ func (d *Daemon) awaitEpoch(ctx context.Context) error {
 			d.log.Error("no ID can be issued by what the clock shows; waiting until it is set", "code", condition.OutsideLayout, "error", err, "do", condition.OutsideLayout.Do())
 		}
 		d.clock.Observe()
-		d.clock.Confirm(d.clock.Shown()) // nothing was issued by this clock yet
+		d.clock.Begin() // nothing was issued by this clock yet
 		_ = d.clock.Sleep(ctx, time.Second)
 	}
 }

@@ -30,10 +30,10 @@ func (u *unset) Sleep(ctx context.Context, d time.Duration) error {
 // A clock that shows a time for which the layout has no number does not end the daemon: it serves
 // once the clock is set.
 func TestAClockOutsideTheLayoutIsWaitedFor(t *testing.T) {
-	for _, ahead := range []time.Duration{-30 * 365 * 24 * time.Hour, 90 * 365 * 24 * time.Hour} {
+	for ahead, strict := range map[time.Duration]bool{-30 * 365 * 24 * time.Hour: false, 90 * 365 * 24 * time.Hour: false, 91 * 365 * 24 * time.Hour: true} {
 		c, clock := config(dir(t)), &unset{}
 		clock.ahead.Store(int64(ahead))
-		c.Clock = clock
+		c.Clock, c.Time.Strict = clock, strict
 		r := start(t, c)
 		r.next()
 		r.shows("time-outside-layout")
