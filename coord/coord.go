@@ -219,7 +219,8 @@ type Progress struct {
 	Ceiling generator.Tick
 	// Issued is the last tick that was issued, 0 if none was.
 	Issued generator.Tick
-	// Time is the tick of the caller's known time: by it the other members judge their own clocks.
+	// Time is the tick of the caller's known time: by it the other members judge their own clocks. One
+	// before the layout's first tick counts as 0.
 	Time generator.Tick
 }
 

@@ -85,7 +85,7 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	next := h.record
 	next.Ceiling = max(next.Ceiling, progress.Ceiling)
 	next.Issued = max(next.Issued, progress.Issued)
-	next.Time = progress.Time
+	next.Time = max(0, progress.Time)
 	if err := h.write(ctx, attempt{record: next}); err != nil {
 		return err
 	}

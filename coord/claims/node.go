@@ -87,6 +87,9 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 		// Claims of our own that nothing uses are in the way, also if another's is too:
 		// that may be such a one itself, and its maker finds ours before its next.
 		for _, orphan := range orphans {
+			if err := cl.before(coord.AnyWorker); err != nil {
+				return n, err
+			}
 			if err := c.store.Delete(ctx, orphan.Name); err != nil {
 				return n, err
 			}

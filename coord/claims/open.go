@@ -20,11 +20,15 @@ func (cl claimant) open(ctx context.Context, n owned) (*held, error) {
 		return nil, err
 	}
 	h, err := cl.takeOver(ctx, n)
-	if err != nil {
+	switch {
+	case err == nil:
+		return h, nil
+	case errors.Is(err, errRaced) && cl.before(coord.AnyWorker) != nil:
+		// It may be the original that was faster, by this very node.
+	default:
 		cl.c.nodes.discard(ctx, n.Node)
-		return nil, err
 	}
-	return h, nil
+	return nil, err
 }
 
 // takeOver writes the opening. What it grants is decided on the record as it was read; the opening

@@ -70,6 +70,9 @@ func (cl claimant) search(ctx context.Context, near, want int) (*search, error) 
 		return nil, err
 	}
 	for _, orphan := range s.orphans {
+		if err := cl.before(coord.AnyWorker); err != nil { // in a copy it may be its original's, in use
+			return nil, err
+		}
 		if err := c.store.Delete(ctx, orphan.Name); err != nil {
 			return nil, err
 		}

@@ -145,9 +145,10 @@ func decodeRecord(b []byte) (record, error) {
 	if err := decode(b, &r); err != nil {
 		return record{}, err
 	}
-	if r.Ceiling < 0 || r.Issued < 0 || r.Time < 0 {
+	if r.Ceiling < 0 || r.Issued < 0 {
 		return record{}, errors.New("a mark is negative")
 	}
+	r.Time = max(0, r.Time) // one of before the layout's first tick is no time of a member
 	if r.Holder == "" || r.Nonce == "" {
 		return record{}, errors.New("holder or nonce is missing")
 	}

@@ -88,8 +88,9 @@ func (b *backoff) over() bool {
 		return false
 	}
 	step := time.Duration(now.Wall-a.answered.Wall) - time.Duration(waited)
-	drift := clockguard.Tolerance + time.Duration(waited)/8
-	return b.pace.layout.TickAt(now.Wall) >= a.reached || step < -drift || step > drift
+	ahead := clockguard.Tolerance + time.Duration(waited)/8
+	back := clockguard.Tolerance + time.Duration(waited)/2 // so slow is time that never goes back
+	return b.pace.layout.TickAt(now.Wall) >= a.reached || step < -back || step > ahead
 }
 
 // left is how long the wait still is, at the most.

@@ -30,7 +30,7 @@ func (c *claimer) publish(ctx context.Context) error {
 	if told >= now {
 		told-- // more may be issued in it
 	}
-	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued, Time: now})
+	err := h.claim.Extend(ctx, coord.Progress{Ceiling: ceiling, Issued: issued, Time: max(0, now)})
 	c.issued.Learn(c.coord.Known)
 	if err != nil {
 		return c.notGranted(h, err)

@@ -116,9 +116,12 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err, "do", codeOf(err).Do())
 	}
 	if unwanted != nil && unwanted == cur.lane {
+		k.Why, _ = k.demand.why.Load().(string)
 		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.Acquire(ctx, true) })
 	}
-	return k.pace.within(ctx, firstTimeout, func(ctx context.Context) error { return k.Acquire(ctx, false) })
+	// As long as the lane has a grant to go on with, only a worker ID that serves at once is better.
+	serves := cur.ceiling() > k.pace.latest()
+	return k.pace.within(ctx, firstTimeout, func(ctx context.Context) error { return k.Acquire(ctx, serves) })
 }
 
 // Acquire claims a worker ID, and has it granted: after it returns without an error the issuer uses
@@ -126,9 +129,6 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 // not wait for long.
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	begun, was := k.pace.now().Mono, k.held.snapshot().current.worker
-	if fresh {
-		k.Why, _ = k.demand.why.Load().(string)
-	}
 	if err := k.claimer.acquire(ctx, fresh); err != nil {
 		return err
 	}
