@@ -10,9 +10,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// slow is how long an ID may still be recorded that was taken from a lane whose worker ID was claimed
-// anew: that goes on until the first grant of the new one is asked for, and is closed before. Where
-// it was released, closing is what counts, and there is no such limit.
+// slow is how long after a lane was closed its IDs may still be recorded, where the same start has
+// claimed the worker ID again. The lane is closed before the first grant of the new claim is asked
+// for. Where it was released, closing is what counts, and there is no such limit.
 const slow = evidence.Mono(time.Second)
 
 // holder is a lane in one start of a daemon, with the range of ticks that it issued.

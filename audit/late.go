@@ -39,7 +39,7 @@ func (j *court) excuse(h int, r *evidence.Reply, next row) {
 		return
 	}
 	j.verdict.against(Disjoint, BelowFloor, uint64(next.n), func() string {
-		return fmt.Sprintf("%s, %d in a row, was asked for at %s; at %s %s had been given the worker ID anew, with floor %d", j.describe(next.from), next.n,
+		return fmt.Sprintf("%s, %d in a row, was asked for at %s; at %s %s had asked for the first grant of a new claim of the worker ID, with floor %d", j.describe(next.from), next.n,
 			j.when(r.Asked), j.when(c.at), j.startName(c.start), c.floor)
 	})
 }

@@ -12,9 +12,10 @@ import (
 //   - IDs of one worker ID (and tenant) rise strictly;
 //   - over a change of worker ID they rise strictly as well: the tick is above all before;
 //   - over a change of tenant time does not go back: the tick is at or above all before;
-//   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's tick may be lower, by at most the ring's span;
-//   - over a change of worker ID the tick may be lower by as much as the clock was set back between the two, and, if the new one is
-//     behind as well, the span.
+//   - while the clock is behind what a worker ID issued before it was stepped back, that worker ID's
+//     tick may be lower, by at most the ring's span;
+//   - over a change of worker ID the tick may be lower by as much as the clock was set back between the
+//     two, and, if the new one is behind as well, the span.
 type order struct {
 	*court
 	clock       *clock

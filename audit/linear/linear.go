@@ -8,8 +8,8 @@
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
 //     released, its node was deleted, its session ended, or all marks were raised since.
 //     Its floor is the record's ceiling, or what all were raised to if that is more.
-//   - An Extend is acknowledged only to the record's holder, while its claim is there and
-//     since the last raise. Ceiling and issued tick only rise by it.
+//   - An Extend is acknowledged only to the record's holder, and since the last raise, whether or
+//     not its claim is there. Ceiling and issued tick only rise by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
 //     tick, what was published as issued and the floor of its own grants, and nobody holds
 //     the worker ID then. Made again after an unknown outcome, it answers as the first would have.
