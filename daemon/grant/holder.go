@@ -41,7 +41,6 @@ type Config struct {
 	Machine     generator.Generation // of the virtual machine; another one makes this process a copy
 	Events      *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
 	Log         hclog.Logger
-	Why         string // why the next worker ID may be another one than the last; Hold's alone once it runs
 }
 
 // Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
@@ -55,6 +54,7 @@ type Holder struct {
 	contact *contact
 	demand  *demand
 	claimer *claimer
+	why     string       // why the next worker ID may be another one than the last; of the goroutine that runs Hold
 	stuck   atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
 }
 

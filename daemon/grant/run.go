@@ -112,11 +112,11 @@ func (k *Holder) holdOnce(ctx context.Context) error {
 			return err
 		}
 		k.Events.Happened(codeOf(err))
-		k.Why = string(codeOf(err))
+		k.why = string(codeOf(err))
 		k.Log.Warn("the claim is lost; claiming again", "code", codeOf(err), "worker", cur.worker, "reason", err, "do", codeOf(err).Do())
 	}
 	if unwanted != nil && unwanted == cur.lane {
-		k.Why, _ = k.demand.why.Load().(string)
+		k.why, _ = k.demand.why.Load().(string)
 		return k.pace.within(ctx, callTimeout, func(ctx context.Context) error { return k.Acquire(ctx, true) })
 	}
 	// As long as the lane has a grant to go on with, only a worker ID that serves at once is better.
@@ -140,15 +140,15 @@ func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	}
 	k.Log.Info("holds a worker ID", append([]any{
 		"worker", h.worker, "floor", h.lane.Floor(), "took", time.Duration(k.pace.now().Mono - begun).Round(time.Microsecond),
-	}, k.Config.changed(was, h.worker)...)...)
+	}, k.changed(was, h.worker)...)...)
 	return nil
 }
 
 // changed returns what a line says of a worker ID that is another one than before, or is claimed
 // anew.
-func (c *Config) changed(was, is int) (said []any) {
-	why := c.Why
-	c.Why = ""
+func (k *Holder) changed(was, is int) (said []any) {
+	why := k.why
+	k.why = ""
 	if was != coord.AnyWorker && was != is {
 		said = append(said, "was", was)
 	}
