@@ -313,6 +313,7 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener) error 
 	}
 	switch {
 	case errors.Is(err, grant.ErrCopied):
+		d.lock.Forget()
 		// What this process holds, and whom it serves, are the original's. The next start claims anew.
 		d.log.Error("the virtual machine was cloned or put back, so this process is a copy: it ends, and leaves worker ID and session to the original",
 			"generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)

@@ -100,11 +100,18 @@ func (d *Daemon) Identity() coord.Identity {
 		Boot:        d.clock.BootID(),
 		Version:     d.config.Version,
 	}
-	if d.lock != nil {
-		identity.Dead = d.lock.Before
+	if d.lock != nil && identity.Boot != "" {
+		identity.Dead, _ = strings.CutSuffix(d.lock.Before, noteEnd(identity.Boot))
 	}
 	return identity
 }
+
+// note is what the next start that gets the socket's lock, in the same boot of the machine, finds of this
+// process: by it that one knows whose claim is a dead process's. The lock file of a machine that was
+// copied, and boots, names one that may live elsewhere.
+func (d *Daemon) note() string { return d.incarnationToken() + noteEnd(d.clock.BootID()) }
+
+func noteEnd(boot string) string { return " of boot " + boot }
 
 // incarnationToken is the incarnation as the coordinator knows it.
 func (d *Daemon) incarnationToken() string {

@@ -200,7 +200,7 @@ const (
 // there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
 func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 	if !d.config.Takeover {
-		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.incarnationToken())
+		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.note())
 		return nil, err
 	}
 	// What is found wrong after COMMIT leaves nobody to serve.
@@ -220,10 +220,10 @@ func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 			return nil, err
 		}
 		if from != nil {
-			d.lock = socketfile.AdoptLock(from.Lock, d.config.Socket.Path, d.incarnationToken())
+			d.lock = socketfile.AdoptLock(from.Lock, d.config.Socket.Path, d.note())
 			return from, nil
 		}
-		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.incarnationToken())
+		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.note())
 		if err == nil {
 			d.log.Info("no daemon runs on this socket, so there is nothing to take over", "socket", d.config.Socket.Path)
 		}

@@ -61,6 +61,13 @@ func AdoptLock(f *os.File, path, note string) *Lock {
 // File is what another process is handed.
 func (l *Lock) File() *os.File { return l.file }
 
+// Forget has the lock file hold no note. Nil has none.
+func (l *Lock) Forget() {
+	if l != nil {
+		_ = filelock.Write(l.file, "")
+	}
+}
+
 // Free frees the lock, unless another process has it as well. Nil has none.
 func (l *Lock) Free() {
 	if l != nil {
