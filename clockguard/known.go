@@ -355,6 +355,16 @@ func (k *Known) Resume(known, boot int64) bool {
 	return true
 }
 
+// Exceed has known time be no earlier, by Belief.Strict, than what another process of this boot has come
+// to; known and boot are as for Resume.
+func (k *Known) Exceed(known, boot int64) {
+	if !k.strict.Load() || k.kernel == nil || boot <= 0 {
+		return
+	}
+	passed := max(0, k.kernel.Boot()-boot)
+	k.onward(Reading{Wall: known + passed/2, Mono: k.clock.Now().Mono})
+}
+
 // Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the same
 // moment; 0 without a kernel, and as long as nobody has confirmed the time that all began with. What
 // known time is ahead of the confirmed one is left out, or small steps would add up over restarts;

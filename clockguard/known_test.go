@@ -422,10 +422,17 @@ func TestStrictKnownTimeNeverGoesBack(t *testing.T) {
 			},
 			"update": func(t *rapid.T) {
 				known, boot := strict.Kept()
+				before := strict
 				strict = clockguard.NewKnown(b.Manual, b, strictly)
 				if !strict.Resume(known, boot) {
 					t.Fatal("an update does not go on from the time that was handed over")
 				}
+				// The one before goes on until the new one has all.
+				b.Advance(every)
+				before.Now()
+				b.Manual.Step(time.Duration(rapid.Int64Range(int64(-2*time.Minute), int64(time.Second)).Draw(t, "step meanwhile")))
+				last = before.Now()
+				strict.Exceed(before.Kept())
 			},
 			"": func(t *rapid.T) {
 				now := strict.Now()

@@ -72,7 +72,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
-	commit := takeover.Commit{Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File()}
+	commit := takeover.Commit{Time: d.lifecycle.KnownTime(), Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File()}
 	fault.Point(fault.RunningFrozen)
 	if err == nil {
 		commit.Connections = len(frozen.Connections)

@@ -98,6 +98,7 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
+	n.daemon.clock.Exceed(handed.Time.Wall, handed.Time.Boot)
 	n.config.Service.HoldUntil(running.Over())
 	n.log.Info("took over", "from", running.Version, "connections", len(handed.open))
 	return handed, nil

@@ -109,13 +109,15 @@ type Running struct {
 
 // Commit is what decides.
 type Commit struct {
-	Connections int      // how many were handed over
-	Kept        bool     // the service manager has the socket as well, and it stays
-	Stored      bool     `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
-	Listen      bool     `json:",omitempty"` // the listener on TCP comes as well
-	Lock        *os.File `json:"-"`          // of the socket
-	Listener    *os.File `json:"-"`
-	Address     *os.File `json:"-"` // that listener; nil: there is none
+	Connections int  // how many were handed over
+	Kept        bool // the service manager has the socket as well, and it stays
+	Stored      bool `json:",omitempty"` // a daemon has stored it there; without this, a socket unit may have made it
+	Listen      bool `json:",omitempty"` // the listener on TCP comes as well
+	// Time is what the connections that were handed over have come to.
+	Time     lifecycle.Time `json:",omitzero"`
+	Lock     *os.File       `json:"-"` // of the socket
+	Listener *os.File       `json:"-"`
+	Address  *os.File       `json:"-"` // that listener; nil: there is none
 }
 
 // RefusedError says that the running daemon goes on.
