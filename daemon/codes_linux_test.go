@@ -217,6 +217,8 @@ func TestAClockFarBehindWithoutACoordinatorIsSeen(t *testing.T) {
 	c.Cluster.Coord, c.Clock, c.IDs.Layout = etcd.URL("x"), clock, "time=31@1s,worker=10,sequence=4;epoch=2026-01-01"
 	c.Grant.Publish, c.Waiting.MaxBlock = 100*time.Millisecond, 2*time.Second
 	r := start(t, c)
+	first := r.info()["ceiling"]
+	r.until("the second grant, which reaches further", func(info map[string]string) bool { return info["ceiling"] != first })
 	etcd.StopAll()
 	r.next()
 	r.tells("coordinator-gone", condition.CoordinatorGone.Do(), true)
