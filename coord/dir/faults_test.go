@@ -78,7 +78,7 @@ func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 	for _, cleared := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "coord")
 		c := opened(t, path, "a", 2)
-		claim := claimed(t, c)
+		claim, beside := claimed(t, c), claimed(t, c)
 		if cleared {
 			must.Do(t, c.Clear(t.Context(), claim.Name()))
 		}
@@ -90,8 +90,10 @@ func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 		})
 		coded(t, "Extend", claim.Extend(t.Context(), coord.Progress{Ceiling: 500}), dir.CodeDisk)
 		dir.Sync(c, func(f *os.File, sync func(*os.File) error) error { return sync(f) })
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.Is(err, coord.ErrLost) {
-			t.Errorf("cleared %v: Extend: %v, want ErrLost", cleared, err)
+		for _, of := range []coord.Claim{claim, beside} {
+			if err := of.Extend(t.Context(), coord.Progress{Ceiling: 500}); !errors.Is(err, coord.ErrLost) {
+				t.Errorf("cleared %v: Extend: %v, want ErrLost", cleared, err)
+			}
 		}
 		if all := members(t, c); len(all) != 0 {
 			t.Errorf("cleared %v: the members are %+v, want none", cleared, all)
