@@ -3,27 +3,17 @@ package daemon_test
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 )
 
 // unset is a clock that is wrong until somebody waits for it.
-type unset struct {
-	clockguard.System
-	ahead atomic.Int64
-}
-
-func (u *unset) Now() clockguard.Reading {
-	r := u.System.Now()
-	r.Wall += u.ahead.Load()
-	return r
-}
+type unset struct{ clocktest.Stepped }
 
 func (u *unset) Sleep(ctx context.Context, d time.Duration) error {
-	u.ahead.Store(0)
+	u.By.Store(0)
 	return u.System.Sleep(ctx, min(d, time.Millisecond))
 }
 
@@ -32,7 +22,7 @@ func (u *unset) Sleep(ctx context.Context, d time.Duration) error {
 func TestAClockOutsideTheLayoutIsWaitedFor(t *testing.T) {
 	for ahead, strict := range map[time.Duration]bool{-30 * 365 * 24 * time.Hour: false, 90 * 365 * 24 * time.Hour: false, 91 * 365 * 24 * time.Hour: true} {
 		c, clock := config(dir(t)), &unset{}
-		clock.ahead.Store(int64(ahead))
+		clock.By.Store(int64(ahead))
 		c.Clock, c.Time.Strict = clock, strict
 		r := start(t, c)
 		r.next()

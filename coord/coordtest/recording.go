@@ -192,7 +192,7 @@ func extendAfterClaim(k *kit) {
 			k.Errorf("Members: %+v, want the other's claim alone", ms)
 		}
 	}))
-	// The record was extended before its opening, so that is made anew.
+	// The record was extended before it was opened, so the claim is tried again.
 	if got.Worker() != 3 || got.Floor() != 200 || got.Name() == theirs.Claim {
 		k.Errorf("worker ID %d above %d by %s, want 3 above 200 by another than %s", got.Worker(), got.Floor(), got.Name(), theirs.Claim)
 	}

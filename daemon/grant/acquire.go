@@ -54,7 +54,7 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 	c.contact.backoff.reset()
 	if err := c.adopt(claim); err != nil {
 		if errors.Is(err, errUnusable) {
-			_ = claim.Release(ctx, claim.Floor()) // or it bars its worker ID, also once that is mended
+			_ = claim.Release(ctx, claim.Floor()) // or it bars its worker ID, also once the record is right
 		}
 		return c.contact.noted(err)
 	}

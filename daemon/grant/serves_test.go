@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// old starts a daemon on worker ID 0 that has run for an hour, so that it is granted a window, and others on
-// the worker IDs from 1 up to the given one.
+// old starts a daemon on worker ID 0 that has run for an hour, so that it is granted a window, and others
+// on the worker IDs from 1 up to the given one.
 func (w *fixture) old(others int) *process {
 	w.t.Helper()
 	w.used(0, 1, 2, 3)
@@ -28,7 +28,8 @@ func (w *fixture) old(others int) *process {
 	return p
 }
 
-// serves has a daemon whose claim is lost go on: its lane serves to its ceiling, as no worker ID serves sooner.
+// serves has a daemon whose claim is lost go on: its lane serves to its ceiling, as no worker ID serves
+// sooner.
 func (p *process) serves() {
 	p.t.Helper()
 	lane := p.lane
@@ -37,8 +38,8 @@ func (p *process) serves() {
 	if err := p.HoldOnce(p.t.Context()); !errors.As(err, &ahead) && !errors.As(err, &held) {
 		p.t.Errorf("a claim while the lane serves: %v", err)
 	}
-	if p.lane != lane || lane.Closed() || p.Condition() != nil && p.issueAll() == 0 {
-		p.t.Errorf("the lane is closed %v, or another; the condition is %v", lane.Closed(), p.Condition())
+	if n := p.issueAll(); p.lane != lane || lane.Closed() || n == 0 {
+		p.t.Errorf("the lane is closed %v, or another; it gives %d numbers, and the condition is %v", lane.Closed(), n, p.Condition())
 	}
 }
 

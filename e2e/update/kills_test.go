@@ -79,7 +79,8 @@ func TestADaemonIsKilledAndItsClockSteps(t *testing.T) {
 			lives[fmt.Sprint(n)] = c.end()
 			all = append(all, lives[fmt.Sprint(n)]...)
 			step := time.Duration(rand.Int64N(int64(10*time.Second))) - 5*time.Second
-			offset = min(max(offset+step, 0), time.Minute) // below 0 it would wait for the floor of the cluster, which has just been made
+			// Below 0 it would wait for the floor of the cluster, which has just been made.
+			offset = min(max(offset+step, 0), time.Minute)
 			must.Do(t, h.Clock.Set(offset))
 		}
 		if n, shared := distinct(t, all), received.FindSharedTicks(layout, lives); shared.Shared > 0 || n < 100 {
