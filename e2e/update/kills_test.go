@@ -7,11 +7,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/received"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/info"
@@ -124,4 +127,95 @@ func TestACrashLoopLeavesWorkerIDsToOthers(t *testing.T) {
 		}
 		t.Logf("FIGURE %d crashes: %d worker IDs rest at most", loops, most)
 	})
+}
+
+// A cluster assigns one worker ID. A daemon that is killed and started again has to have that one
+// again, says until when its high-water mark keeps it from issuing, and serves once the clock has passed
+// that: its first ID is above the record's ceiling, and above each ID of before.
+func TestARestartWaitsForTheHighWaterMark(t *testing.T) {
+	cluster := []string{"--layout", "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", "--window", "2s"}
+	layout := must.Get(generator.ParseLayout(cluster[1]))(t)
+	flags := append(slices.Clone(cluster), "--publish", "500ms", "--restart-wait", "0s", "--max-block", "1m")
+	onEachOf(t, must.Get(binary())(t), flags, func(t *testing.T, h *process.Host) {
+		coordinator := h.Flags[3] // of two, the second counts
+		run := func(args ...string) []byte {
+			t.Helper()
+			return must.Get(exec.CommandContext(t.Context(), h.Binary, append([]string{"cluster"}, append(args, "--coord", coordinator)...)...).Output())(t)
+		}
+		run(append([]string{"create", "--empty", "--range", "0-0"}, cluster...)...)
+		var all []int64
+		mark, waited, longest := generator.Tick(0), 0, time.Duration(0)
+		for range times(4, 40) {
+			d := launch(t, h)
+			said(t, h, d) // as soon as it answers, it is asked for IDs
+			c := ask(t, h.Socket, 2, true)
+			if floor := waits(t, h, d, mark, layout); floor > 0 {
+				waited++
+				mark, longest = floor, max(longest, time.Until(layout.StartOf(floor+1)))
+			}
+			must.Do(t, c.all[0].Await(t.Context(), 1))
+			if early := time.Until(layout.StartOf(mark + 1)); early > 0 {
+				t.Errorf("an ID came %v before the clock had passed the mark", early)
+			}
+			must.Do(t, c.all[0].Await(t.Context(), 1+rand.IntN(5000)), d.Kill())
+			ids := c.end()
+			first := slices.Min(ids)
+			if p := must.Get(layout.Decompose(first))(t); p.Tick <= mark || p.Worker != 0 || len(all) > 0 && first <= slices.Max(all) {
+				t.Errorf("the first ID has worker ID %d and tick %d, and the record's ceiling was %d", p.Worker, p.Tick, mark)
+			}
+			all = append(all, ids...)
+			var marks struct {
+				Marks []struct {
+					Ceiling generator.Tick `json:"ceiling_tick"`
+				}
+			}
+			must.Do(t, json.Unmarshal(run("marks", "--json"), &marks))
+			if len(marks.Marks) != 1 {
+				t.Fatalf("the cluster has the marks %+v, want those of one worker ID", marks.Marks)
+			}
+			mark = marks.Marks[0].Ceiling
+		}
+		if n := distinct(t, all); waited == 0 {
+			t.Errorf("no restart had to wait: nothing is shown by %d IDs", n)
+		}
+		t.Logf("FIGURE %d restarts waited for the mark, %v at most; %d IDs", waited, longest.Round(time.Millisecond), len(all))
+	})
+}
+
+// said is what a daemon says of itself, as soon as it answers.
+func said(t *testing.T, h *process.Host, d *process.Daemon) map[string]string {
+	t.Helper()
+	for {
+		if text, err := load.Ask(t.Context(), h.Socket, (*wire.Reader).Bulk, "INFO"); err == nil {
+			return info.Parse(text).Map()
+		}
+		select {
+		case <-d.Ended():
+			t.Fatal(d.Gone())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// waits returns the floor that a daemon says it waits for, once it does; 0 if the clock has passed the
+// mark meanwhile.
+func waits(t *testing.T, h *process.Host, d *process.Daemon, mark generator.Tick, layout *generator.Layout) generator.Tick {
+	t.Helper()
+	for {
+		now := said(t, h, d)
+		tick := func(key string) generator.Tick {
+			return generator.Tick(must.Get(strconv.ParseInt(now[key], 10, 64))(t))
+		}
+		if now["condition_code"] == string(condition.FloorAhead) {
+			floor := tick("floor")
+			until := "no ID before " + layout.StartOf(floor+1).UTC().Format(time.RFC3339)
+			if floor < mark || !strings.Contains(now["condition"], until) {
+				t.Errorf("the mark is %d, the floor %d, and it says %q, want %q in it", mark, floor, now["condition"], until)
+			}
+			return floor
+		}
+		if tick("now") > mark {
+			return 0
+		}
+	}
 }
