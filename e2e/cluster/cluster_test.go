@@ -231,15 +231,21 @@ func (w *testCluster) holder(worker int) *coord.Member {
 	return nil
 }
 
-// claimNodes is how many claim nodes there are, in use or not.
-func (w *testCluster) claimNodes() (n int) {
+// claimSessions are the sessions of the claim nodes that there are, in use or not.
+func (w *testCluster) claimSessions() (sessions []int64) {
 	w.Helper()
-	w.soon("a count of the claim nodes", func() bool {
+	w.soon("a listing of the claim nodes", func() bool {
 		var err error
-		n, err = w.claims("drill")
+		sessions, err = w.claims("drill")
 		return err == nil
 	})
-	return n
+	return sessions
+}
+
+// claimNodes is how many claim nodes there are.
+func (w *testCluster) claimNodes() int {
+	w.Helper()
+	return len(w.claimSessions())
 }
 
 // tick is the clock's.

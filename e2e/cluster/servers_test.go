@@ -11,10 +11,10 @@ import (
 
 // servers are those of a coordinator. Members are counted from 0.
 type servers interface {
-	addresses() []string                            // each host:port
-	urlOf(addresses []string, prefix string) string // what --coord takes
-	backup() (restore func())                       // restore puts back what there was
-	claims(prefix string) (int, error)              // claim nodes
+	addresses() []string                                // each host:port
+	urlOf(addresses []string, prefix string) string     // what --coord takes
+	backup() (restore func())                           // restore puts back what there was
+	claims(prefix string) (sessions []int64, err error) // of each claim node
 }
 
 // backends are all coordinators. Each drill runs on each of them.
@@ -57,11 +57,14 @@ func (e *etcdServers) backup() (restore func()) {
 	}
 }
 
-func (e *etcdServers) claims(prefix string) (int, error) {
+func (e *etcdServers) claims(prefix string) (sessions []int64, err error) {
 	e.Helper()
-	got, err := e.Client().Get(e.Context(), "/"+prefix+"/claims/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := e.Client().Get(e.Context(), "/"+prefix+"/claims/", clientv3.WithPrefix())
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return int(got.Count), nil
+	for _, node := range got.Kvs {
+		sessions = append(sessions, node.Lease)
+	}
+	return sessions, nil
 }

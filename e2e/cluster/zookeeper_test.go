@@ -39,11 +39,21 @@ func (z *zkServers) backup() (restore func()) {
 	}
 }
 
-func (z *zkServers) claims(prefix string) (int, error) {
+func (z *zkServers) claims(prefix string) (sessions []int64, err error) {
 	z.Helper()
-	children, _, err := z.Client().Children("/" + prefix + "/claims")
+	client, parent := z.Client(), "/"+prefix+"/claims"
+	children, _, err := client.Children(parent)
 	if errors.Is(err, zookeeper.ErrNoNode) {
-		return 0, nil
+		return nil, nil
 	}
-	return len(children), err
+	for _, name := range children {
+		there, node, err := client.Exists(parent + "/" + name)
+		if err != nil {
+			return nil, err
+		}
+		if there {
+			sessions = append(sessions, node.EphemeralOwner)
+		}
+	}
+	return sessions, err
 }
