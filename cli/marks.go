@@ -26,7 +26,9 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 			"Prints one line for each worker ID with a record: its ceiling, which no issued ID is above, also relative to the clock;\n" +
 			"the last tick that its last holder published as issued; and its current claim.\n" +
 			coordinatorSource,
-		Flags: append(flags.flags(), jsonFlag("print one JSON object")),
+		Flags: append(flags.flags(), jsonFlag("print one JSON object"), &urfave.PathFlag{
+			Name: "textfile", Usage: "write what is held, rests and is free to this `FILE`, for node_exporter's textfile collector, and print nothing",
+		}),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
@@ -40,7 +42,14 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				return show(c.App.Writer, c.Bool(jsonName), cluster.MarksOf(v.cluster, v.now(), marks, members))
+				all := cluster.MarksOf(v.cluster, v.now(), marks, members)
+				if file := c.Path("textfile"); file != "" {
+					if err := all.Textfile(file); err != nil {
+						return fmt.Errorf("writing --textfile %s: %w", file, err)
+					}
+					return nil
+				}
+				return show(c.App.Writer, c.Bool(jsonName), all)
 			})
 		},
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // standIn is a stand-in for a coordinator: it tells what it holds, and notes what
@@ -245,6 +247,19 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 	s := someCluster()
 	_, _, err := (ask{standIn: s}).run(t, "status", "--cluster", "--socket", at("etcd://***@h1:2379/ids"))
 	checkError(t, err, asksForUser, ExitUsage)
+}
+
+func TestMarksAsATextfile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "flakeward.prom")
+	out, _, err := (ask{standIn: someCluster()}).run(t, "cluster", "marks", "--coord", "etcd://h:2379/x", "--textfile", file)
+	if err != nil || out != "" {
+		t.Errorf("printed %q, %v", out, err)
+	}
+	if text := string(must.Get(os.ReadFile(file))(t)); !strings.Contains(text, `state="held"} 2`) {
+		t.Errorf("wrote\n%s", text)
+	}
+	_, _, err = (ask{standIn: someCluster()}).run(t, "cluster", "marks", "--coord", "etcd://h:2379/x", "--textfile", filepath.Join(file, "below"))
+	checkError(t, err, "--textfile "+file, ExitFailed)
 }
 
 func TestOperatorsErrors(t *testing.T) {

@@ -3,6 +3,8 @@ package cluster
 import (
 	"encoding/json"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -278,6 +280,31 @@ worker  ceiling                           issued    held by
 		if !strings.Contains(string(object), part) {
 			t.Errorf("%s is missing in\n%s", part, object)
 		}
+	}
+}
+
+func TestTextfile(t *testing.T) {
+	all := MarksOf(sample(t, "time=41@1ms,worker=2,sequence=12;epoch=2026-01-01T00:00:00Z", 0), noon, []coord.Mark{
+		{Worker: 0, Ceiling: at(9 * time.Minute), Claim: "c0"}, {Worker: 1, Ceiling: at(90 * time.Second), Claim: "c1"},
+		{Worker: 2, Ceiling: at(2 * time.Minute)}, {Worker: 3, Damaged: true},
+	}, nil)
+	file := filepath.Join(t.TempDir(), "flakeward.prom")
+	must.Do(t, all.Textfile(file))
+	const id, want = `cluster_id="a585efdd-18f0-4ac5-b88f-afadbb14c340"`, `flakeward_cluster_longest_wait_seconds{ID} 120.001
+flakeward_cluster_waiting_after_power_cut{ID} 2
+flakeward_cluster_worker_ids{ID,state="damaged"} 1
+flakeward_cluster_worker_ids{ID,state="free"} 0
+flakeward_cluster_worker_ids{ID,state="held"} 2
+flakeward_cluster_worker_ids{ID,state="resting"} 1
+`
+	var got strings.Builder
+	for line := range strings.Lines(string(must.Get(os.ReadFile(file))(t))) {
+		if !strings.HasPrefix(line, "#") {
+			got.WriteString(strings.Replace(line, id, "ID", 1))
+		}
+	}
+	if got.String() != want {
+		t.Errorf("wrote\n%s\nwant\n%s", got.String(), want)
 	}
 }
 

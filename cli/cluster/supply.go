@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/flakeward/flakeward/coord"
 )
 
@@ -65,4 +67,28 @@ func (s Supply) String() string {
 		return text + "; if all hosts lost power now, nobody would wait"
 	}
 	return text + fmt.Sprintf("; if all hosts lost power now, %d of %d daemons would wait, the last for %s", s.Waiting, s.Held, Span(s.longest))
+}
+
+// Textfile writes the supply as gauges of Prometheus, for the textfile collector of node_exporter:
+// whoever reads the file finds the old one or the new one whole.
+func (m Marks) Textfile(path string) error {
+	of := prometheus.Labels{"cluster_id": m.cluster.UUID}
+	ids := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "flakeward_cluster_worker_ids", Help: "Worker IDs of the cluster's range, by state.", ConstLabels: of,
+	}, []string{"state"})
+	waiting := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flakeward_cluster_waiting_after_power_cut", Help: "Daemons that would wait if all hosts lost power now.", ConstLabels: of,
+	})
+	longest := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "flakeward_cluster_longest_wait_seconds", Help: "How long the last of them would wait.", ConstLabels: of,
+	})
+	s := m.Supply
+	for state, count := range map[string]int{"held": s.Held, "resting": s.Resting, "free": s.Free, "damaged": s.Damaged} {
+		ids.WithLabelValues(state).Set(float64(count))
+	}
+	waiting.Set(float64(s.Waiting))
+	longest.Set(s.Longest)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(ids, waiting, longest)
+	return prometheus.WriteToTextfile(path, registry)
 }
