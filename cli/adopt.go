@@ -50,14 +50,11 @@ func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Du
 	if err := out.confirm(c, "Give the cluster another UUID and raise its marks? Daemons that run with it end."); err != nil {
 		return err
 	}
-	var uuid string
-	err = v.ask(c.Context, func(ctx context.Context) error {
-		_, raising := v.Raise(ctx, r.to)
-		if raising != nil {
-			return raising
+	uuid, err := asked(c.Context, v, func(ctx context.Context) (string, error) {
+		if _, err := v.Raise(ctx, r.to); err != nil {
+			return "", err
 		}
-		uuid, err = v.NewUUID(ctx)
-		return err
+		return v.NewUUID(ctx)
 	})
 	if errors.Is(err, coord.ErrOtherCluster) {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/instant"
+	"github.com/flakeward/flakeward/internal/layouts"
 )
 
 const (
@@ -54,7 +55,7 @@ func boundsCommand(own paths) *urfave.Command {
 			}
 			if _, err := ids.layout.Decompose(below); err != nil && ids.form == form.UUID {
 				return usagef("the end %s is after the last tick of layout %s, and the cluster has no UUID above that: take an end up to %s, or id >= '%s' alone",
-					to.UTC().Format(time.RFC3339), ids.layout, ids.layout.StartOf(ids.layout.MaxTick()).Format(timeForm(ids.layout)), ids.text(first))
+					to.UTC().Format(time.RFC3339), ids.layout, ids.layout.StartOf(ids.layout.MaxTick()).Format(layouts.TimeFormat(ids.layout)), ids.text(first))
 			}
 			if first == below {
 				fmt.Fprintf(c.App.ErrWriter, "flakeward: the span is within a tick of %v, so no ID has a time in it: take a longer one\n", ids.layout.TickLength())
@@ -92,10 +93,10 @@ func (b bounds) print(out io.Writer, quote string) error {
 // startOf is when the tick begins that a bound is of, in a layout whose highest field is time.
 func startOf(layout *generator.Layout, bound int64) string {
 	below := 0
-	for _, f := range []generator.Field{generator.Datacenter, generator.Worker, generator.Tenant, generator.Sequence} {
+	for _, f := range layouts.Numbers(layout) {
 		below += layout.Bits(f)
 	}
-	return layout.StartOf(generator.Tick(bound >> below)).Format(timeForm(layout))
+	return layout.StartOf(generator.Tick(bound >> below)).Format(layouts.TimeFormat(layout))
 }
 
 // timeFlag reads a flag that must be given.

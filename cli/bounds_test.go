@@ -62,7 +62,7 @@ func TestBoundsAfterTheLastTickHaveNoUUID(t *testing.T) {
 			if err != nil || !strings.HasSuffix(out, want) {
 				t.Errorf("%s: %q, %v; want %q", as, out, err, want)
 			}
-		} else if out != "" || ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "take an end up to 2113-02-08T13:44:29.430Z, or id >= '041b4fdb-4c00-7") {
+		} else if out != "" || ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "take an end up to 2113-02-08T13:44:29.43Z, or id >= '041b4fdb-4c00-7") {
 			t.Errorf("%s: %q, %v", as, out, err)
 		}
 	}

@@ -25,7 +25,7 @@ func claimsCommand(own paths, out *outside) *urfave.Command {
 				return err
 			}
 			return flags.with(c, func(v *inspection) error {
-				members, err := v.members(c.Context)
+				members, err := asked(c.Context, v, v.Members)
 				if err != nil {
 					return err
 				}
@@ -45,7 +45,7 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 			"twice: the next daemon with this worker ID issues only IDs above its ceiling.\n" +
 			coordinatorSource,
 	}, "claims clear takes the name of one claim: see flakeward claims", (*operatorFlags).inspect, func(c *urfave.Context, v *inspection, name string) error {
-		members, err := v.members(c.Context)
+		members, err := asked(c.Context, v, v.Members)
 		if err != nil {
 			return err
 		}

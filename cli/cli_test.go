@@ -112,22 +112,6 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestTimeFormIsAsExactAsTheLayout(t *testing.T) {
-	for layout, want := range map[string]string{
-		"uidgenerator": "2006-01-02T15:04:05Z",
-		"sonyflake":    "2006-01-02T15:04:05.000Z",
-		"twitter":      "2006-01-02T15:04:05.000Z",
-		"time=41@1s,worker=4,sequence=8;epoch=2026-01-01T00:00:00.5Z": "2006-01-02T15:04:05.000Z",
-		"time=50@1us,worker=4,sequence=4;epoch=2026-01-01":            "2006-01-02T15:04:05.000000Z",
-		"time=50@1500ns,worker=4,sequence=4;epoch=2026-01-01":         "2006-01-02T15:04:05.000000000Z",
-	} {
-		l := must.Get(generator.ParseLayout(layout))(t)
-		if got := timeForm(l); got != want {
-			t.Errorf("%s: %s, want %s", layout, got, want)
-		}
-	}
-}
-
 func TestLayoutExplains(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("sonyflake"))(t)
 	var out strings.Builder

@@ -66,11 +66,7 @@ func (v *inspection) export(c *urfave.Context, path string) error {
 			return fmt.Errorf("nothing was exported: %w", err)
 		}
 	}
-	var all []byte
-	err := v.ask(c.Context, func(ctx context.Context) (err error) {
-		all, err = v.Export(ctx)
-		return err
-	})
+	all, err := asked(c.Context, v, v.Export)
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, again)
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	urfave "github.com/urfave/cli/v2"
@@ -33,29 +32,37 @@ func convertCommand(own paths) *urfave.Command {
 			&urfave.GenericFlag{Name: fromName, Aliases: []string{asName}, Value: &formValue{}, Usage: "read the IDs in this `FORM`", DefaultText: "integer or uuid"},
 		),
 		Action: func(c *urfave.Context) error {
-			from, named := formOf(c)
-			switch {
-			case !to.named:
+			if !to.named {
 				return usagef("convert needs --%s FORM, one of %s", toName, convertible)
-			case !c.Args().Present():
-				return usagef("convert needs at least one ID, or - to read them from standard input")
 			}
-			v := converter{
-				cluster: func() (*form.Coder, error) { return flags.clusterCoder(c, to.Form) }, coder: &form.Coder{Flag: formFlag(c) + " "},
-				from: from, named: named, to: to.Form, out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
+			words, err := wordsOf(c)
+			if err != nil {
+				return err
 			}
-			err := v.all(c.Args().Slice(), c.App.Reader)
-			if flushing := v.out.Flush(); err == nil && flushing != nil {
+			out := bufio.NewWriter(c.App.Writer)
+			v := converter{coder: &form.Coder{Flag: formFlag(c) + " "}, to: to.Form}
+			v.from, v.named = formOf(c)
+			err = words.each(func(word string, _ bool) (wrong, err error) {
+				text, wrong := v.text(word)
+				if errors.Is(wrong, form.ErrNoCluster) { // which a UUID that is read or written needs
+					if v.coder, err = flags.clusterCoder(c, to.Form); err != nil {
+						return nil, err
+					}
+					text, wrong = v.text(word)
+				}
+				if wrong == nil {
+					_, err = out.Write(append(text, '\n'))
+				}
+				return wrong, err
+			})
+			if flushing := out.Flush(); err == nil && flushing != nil {
 				err = fmt.Errorf("writing what was converted: %w", flushing)
 			}
 			if err != nil {
 				return err
 			}
-			v.rounded.say(v.complain)
-			if v.wrong > 0 {
-				return fmt.Errorf("%d of %d IDs could not be converted", v.wrong, v.wrong+v.rounded.all)
-			}
-			return nil
+			words.sayRounded()
+			return words.verdict("converted")
 		},
 	})
 }
@@ -73,51 +80,11 @@ func (f *layoutFlags) clusterCoder(c *urfave.Context, to form.Form) (*form.Coder
 	return ids.coder, err
 }
 
-// converter converts IDs one by one. One that is wrong is complained about and does not keep the
-// others from being converted.
+// converter converts IDs one by one.
 type converter struct {
-	cluster  func() (*form.Coder, error) // asked for once a UUID is to be read or written
 	coder    *form.Coder
 	from, to form.Form
 	named    bool // from is said
-	out      *bufio.Writer
-	complain io.Writer
-	wrong    int
-	rounded  roundings
-}
-
-func (v *converter) all(words []string, stdin io.Reader) error {
-	for _, word := range words {
-		var err error
-		if word == "-" {
-			err = eachWord(stdin, func(n int, word string) error { return v.convert(word, fmt.Sprintf("word %d of standard input: ", n)) })
-		} else {
-			err = v.convert(word, "")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// convert converts one word; where says where it stood. The error is that nothing can be converted.
-func (v *converter) convert(word, where string) error {
-	text, err := v.text(word)
-	if errors.Is(err, form.ErrNoCluster) {
-		if v.coder, err = v.cluster(); err != nil {
-			return err
-		}
-		text, err = v.text(word)
-	}
-	if err != nil {
-		v.wrong++
-		fmt.Fprintf(v.complain, "flakeward: %s%v\n", where, err)
-		return nil
-	}
-	v.rounded.look(word)
-	_, err = v.out.Write(append(text, '\n'))
-	return err
 }
 
 // text is the word's ID in the form to write.

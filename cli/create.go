@@ -123,11 +123,7 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 
 // create makes the cluster, and says from when on it issues IDs.
 func (f *creating) create(c *urfave.Context, v *inspection, wanted coord.NewCluster) error {
-	var found coord.Created
-	err := v.ask(c.Context, func(ctx context.Context) (err error) {
-		found, err = v.Create(ctx, wanted)
-		return err
-	})
+	found, err := asked(c.Context, v, func(ctx context.Context) (coord.Created, error) { return v.Create(ctx, wanted) })
 	if err != nil {
 		return fmt.Errorf("%w; %s", err, again)
 	}

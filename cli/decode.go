@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	urfave "github.com/urfave/cli/v2"
+
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/layouts"
 )
 
 func decodeCommand(own paths) *urfave.Command {
@@ -19,99 +22,48 @@ func decodeCommand(own paths) *urfave.Command {
 		Description: formSource + "\n" + layoutSource,
 		Flags:       append(flags.flags(), asFlag("read the IDs in this `FORM`"), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
-			if !c.Args().Present() {
-				return usagef("decode needs at least one ID, or - to read them from standard input")
+			words, err := wordsOf(c)
+			if err != nil {
+				return err
 			}
 			ids, err := flags.ids(c)
 			if err != nil {
 				return err
 			}
-			out := bufio.NewWriter(c.App.Writer)
-			d := decoder{ids: ids, table: newIDTable(ids.layout), out: out, complain: c.App.ErrWriter, json: c.Bool(jsonName)}
-			d.table.coder = ids.coder
-			for _, word := range c.Args().Slice() {
-				if word != "-" {
-					d.decode(word, "")
-				} else if err := d.decodeAll(c.App.Reader); err != nil {
-					return errors.Join(err, out.Flush())
+			out, table := bufio.NewWriter(c.App.Writer), newIDTable(ids.layout, ids.coder)
+			err = words.each(func(word string, rounded bool) (wrong, err error) {
+				id, parts, wrong := ids.parse(word)
+				switch {
+				case wrong != nil:
+					return wrong, nil
+				case c.Bool(jsonName):
+					return nil, json.NewEncoder(out).Encode(ids.object(id, parts, rounded))
+				case words.good == 0:
+					table.heading(out)
 				}
+				table.row(out, id, parts, rounded)
+				return nil, nil
+			})
+			if flushing := out.Flush(); flushing != nil {
+				err = errors.Join(err, fmt.Errorf("writing what was decoded: %w", flushing))
 			}
-			if err := out.Flush(); err != nil {
-				return fmt.Errorf("writing what was decoded: %w", err)
+			if err != nil {
+				return err
 			}
-			if !d.json { // its objects say so themselves
-				d.rounded.say(c.App.ErrWriter)
+			if !c.Bool(jsonName) { // its objects say so themselves
+				words.sayRounded()
 			}
-			return d.verdict()
+			return words.verdict("decoded")
 		},
 	})
 }
 
-// decoder decodes IDs one by one. One that is wrong is complained about and does
-// not keep the others from being decoded.
-type decoder struct {
-	ids         *ids
-	table       idTable
-	out         *bufio.Writer
-	complain    io.Writer
-	json        bool
-	good, wrong int
-	rounded     roundings
-}
-
-// maxWord bounds a word of standard input, in bytes. IDs have 19 digits at most.
-const maxWord = 4096
-
-// decodeAll decodes all words of a stream.
-func (d *decoder) decodeAll(in io.Reader) error {
-	return eachWord(in, func(n int, word string) error {
-		d.decode(word, fmt.Sprintf("word %d of standard input: ", n))
-		return nil
-	})
-}
-
-// eachWord hands on the words of standard input with their numbers, from 1.
-func eachWord(in io.Reader, take func(n int, word string) error) error {
-	words := bufio.NewScanner(in)
-	words.Buffer(make([]byte, 0, maxWord), maxWord)
-	words.Split(bufio.ScanWords)
-	n := 0
-	for words.Scan() {
-		n++
-		if err := take(n, words.Text()); err != nil {
-			return err
-		}
+// object is an ID as JSON, with its other forms.
+func (i *ids) object(id int64, parts generator.Parts, rounded bool) layouts.Decoded {
+	d := layouts.Decode(i.layout, id, parts, rounded)
+	d.Base62 = string(i.coder.Append(nil, form.Base62, id))
+	if i.coder.Can(form.UUID) == nil {
+		d.UUID = string(i.coder.Append(nil, form.UUID, id))
 	}
-	if err := words.Err(); err != nil {
-		return fmt.Errorf("standard input, after word %d: %w", n, err)
-	}
-	return nil
-}
-
-// decode decodes one word; where says where it stood.
-func (d *decoder) decode(word, where string) {
-	id, parts, err := d.ids.parse(word)
-	if err != nil {
-		d.wrong++
-		fmt.Fprintf(d.complain, "flakeward: %s%v\n", where, err)
-		return
-	}
-	rounded := d.rounded.look(word)
-	if !d.json {
-		if d.good == 0 {
-			d.table.heading(d.out)
-		}
-		d.table.row(d.out, id, parts, rounded)
-	} else if line, err := json.Marshal(d.table.object(id, parts, rounded)); err == nil {
-		_, _ = d.out.Write(append(line, '\n'))
-	}
-	d.good++
-}
-
-// verdict is an error if any ID was wrong.
-func (d *decoder) verdict() error {
-	if d.wrong > 0 {
-		return fmt.Errorf("%d of %d IDs could not be decoded", d.wrong, d.wrong+d.good)
-	}
-	return nil
+	return d
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"text/tabwriter"
 
 	urfave "github.com/urfave/cli/v2"
@@ -15,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/layouts"
 )
 
 func explainCommand(own paths, out *outside) *urfave.Command {
@@ -30,26 +30,30 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 			coordinatorSource,
 		Flags: append(flags.flags(), asFlag("read the IDs in this `FORM`"), jsonFlag("print one JSON object per line")),
 		Action: func(c *urfave.Context) error {
-			if !c.Args().Present() {
-				return usagef("explain needs at least one ID, or - to read them from standard input")
+			words, err := wordsOf(c)
+			if err != nil {
+				return err
 			}
 			return flags.with(c, func(v *inspection) error {
 				ids, err := newIDs(c, v.cluster.Layout, v.cluster.UUID)
 				if err != nil {
 					return err
 				}
-				e := explainer{
-					inspection: v, ids: ids, table: newIDTable(v.cluster.Layout), json: c.Bool(jsonName),
-					out: bufio.NewWriter(c.App.Writer), complain: c.App.ErrWriter,
-				}
-				err = e.all(c.Context, c.Args().Slice(), c.App.Reader)
+				e := explainer{inspection: v, ids: ids, json: c.Bool(jsonName), out: bufio.NewWriter(c.App.Writer)}
+				err = words.each(func(word string, rounded bool) (wrong, err error) { return e.take(c.Context, word, rounded) })
+				err = errors.Join(err, e.explain(c.Context))
 				if flushing := e.out.Flush(); flushing != nil && err == nil {
 					err = fmt.Errorf("writing what was found: %w", flushing)
 				}
-				if err != nil {
+				switch {
+				case err != nil:
 					return err
+				case words.wrong > 0:
+					return words.verdict("decoded")
+				case e.vague > 0:
+					return fmt.Errorf("%w for %d of %d IDs", errUnknown, e.vague, e.known+e.vague)
 				}
-				return e.verdict()
+				return nil
 			})
 		},
 	})
@@ -59,14 +63,12 @@ func explainCommand(own paths, out *outside) *urfave.Command {
 // true of an ID if it was asked after the ID was there.
 type explainer struct {
 	*inspection
-	ids      *ids
-	table    idTable
-	json     bool
-	out      *bufio.Writer
-	complain io.Writer
+	ids  *ids
+	json bool
+	out  *bufio.Writer
 
-	batch               []issued
-	known, vague, wrong int
+	batch        []issued
+	known, vague int
 }
 
 // issued is an ID that is to be explained.
@@ -79,38 +81,17 @@ type issued struct {
 // largestBatch bounds the IDs that wait to be explained.
 const largestBatch = 4096
 
-// all explains the IDs in words, and those in standard input where a word is -.
-func (e *explainer) all(ctx context.Context, words []string, stdin io.Reader) error {
-	for _, word := range words {
-		var err error
-		if word == "-" {
-			err = eachWord(stdin, func(n int, word string) error {
-				return e.take(ctx, word, fmt.Sprintf("word %d of standard input: ", n))
-			})
-		} else {
-			err = e.take(ctx, word, "")
-		}
-		if err != nil {
-			return errors.Join(err, e.explain(ctx))
-		}
+// take takes one ID apart. The error is of the batch that it completes.
+func (e *explainer) take(ctx context.Context, word string, rounded bool) (wrong, err error) {
+	id, parts, wrong := e.ids.parse(word)
+	if wrong != nil {
+		return wrong, nil
 	}
-	return e.explain(ctx)
-}
-
-// take takes one ID apart; where says where it stood. One that is wrong is
-// complained about, and does not keep the others from being explained.
-func (e *explainer) take(ctx context.Context, word, where string) error {
-	id, parts, err := e.ids.parse(word)
-	if err != nil {
-		e.wrong++
-		fmt.Fprintf(e.complain, "flakeward: %s%v\n", where, err)
-		return nil
-	}
-	e.batch = append(e.batch, issued{id, parts, form.MayBeRounded(word)})
+	e.batch = append(e.batch, issued{id, parts, rounded})
 	if len(e.batch) < largestBatch {
-		return nil
+		return nil, nil
 	}
-	return e.explain(ctx)
+	return nil, e.explain(ctx)
 }
 
 // explain explains the batch and begins another one.
@@ -120,7 +101,7 @@ func (e *explainer) explain(ctx context.Context) error {
 	}
 	batch := e.batch
 	e.batch = e.batch[:0]
-	all, err := e.marks(ctx)
+	all, err := asked(ctx, e.inspection, e.Marks)
 	if err != nil {
 		return err
 	}
@@ -131,9 +112,10 @@ func (e *explainer) explain(ctx context.Context) error {
 	histories := make(map[uint64][]coord.HolderInterval)
 	for _, i := range batch {
 		worker := i.parts.Worker
-		history, asked := histories[worker]
-		if !asked && worker < uint64(e.cluster.Workers) {
-			if history, err = e.history(ctx, int(worker)); err != nil {
+		history, found := histories[worker]
+		if !found && worker < uint64(e.cluster.Workers) {
+			history, err = asked(ctx, e.inspection, func(ctx context.Context) ([]coord.HolderInterval, error) { return e.History(ctx, int(worker)) })
+			if err != nil {
 				return err
 			}
 			histories[worker] = history
@@ -147,7 +129,7 @@ func (e *explainer) explain(ctx context.Context) error {
 
 // explained is an ID and its holder as JSON. What is not known is null.
 type explained struct {
-	idObject
+	layouts.Decoded
 	Verdict     cluster.Verdict `json:"verdict"`
 	Host        *string         `json:"host"`
 	Incarnation *string         `json:"incarnation"`
@@ -174,10 +156,10 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 	table := tabwriter.NewWriter(e.out, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
 	row("id", i.id)
-	row("time", i.parts.Time.Format(e.table.time))
+	row("time", i.parts.Time.Format(layouts.TimeFormat(e.ids.layout)))
 	row("tick", i.parts.Tick)
-	for _, c := range e.table.columns {
-		row(c.field.String(), number(i.parts, c.field))
+	for _, f := range layouts.Numbers(e.ids.layout) {
+		row(f.String(), i.parts.Value(f))
 	}
 	if t := found.Interval; t != nil {
 		row("host", cluster.Plain(t.Host))
@@ -200,7 +182,7 @@ func (e *explainer) print(i issued, found cluster.Finding) error {
 }
 
 func (e *explainer) object(i issued, found cluster.Finding) explained {
-	o := explained{idObject: e.table.object(i.id, i.parts, i.rounded), Verdict: found.Verdict}
+	o := explained{Decoded: layouts.Decode(e.ids.layout, i.id, i.parts, i.rounded), Verdict: found.Verdict}
 	if found.Note != "" {
 		o.Note = &found.Note
 	}
@@ -212,15 +194,4 @@ func (e *explainer) object(i issued, found cluster.Finding) explained {
 		}
 	}
 	return o
-}
-
-// verdict is an error if any ID was wrong, or has no holder that is known.
-func (e *explainer) verdict() error {
-	switch {
-	case e.wrong > 0:
-		return fmt.Errorf("%d of %d IDs could not be decoded", e.wrong, e.wrong+e.known+e.vague)
-	case e.vague > 0:
-		return fmt.Errorf("%w for %d of %d IDs", errUnknown, e.vague, e.known+e.vague)
-	}
-	return nil
 }

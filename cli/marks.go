@@ -34,11 +34,11 @@ func marksCommand(own paths, out *outside) *urfave.Command {
 				return err
 			}
 			return flags.with(c, func(v *inspection) error {
-				marks, err := v.marks(c.Context)
+				marks, err := asked(c.Context, v, v.Marks)
 				if err != nil {
 					return err
 				}
-				members, err := v.members(c.Context)
+				members, err := asked(c.Context, v, v.Members)
 				if err != nil {
 					return err
 				}
@@ -134,7 +134,7 @@ func (v *inspection) aimed(c *urfave.Context, out *outside, by, furthest time.Du
 	if !out.synchronised() && !c.Bool(yesName) {
 		return raising{}, usagef("the kernel does not call this host's clock synchronised, and IDs are issued from a time by that clock on: set it right, or give --yes if it is")
 	}
-	marks, err := v.marks(c.Context)
+	marks, err := asked(c.Context, v, v.Marks)
 	if err != nil {
 		return raising{}, err
 	}
@@ -210,11 +210,7 @@ func (r raising) announce(out io.Writer) error {
 
 // raise does it, and says what to do next.
 func (r raising) raise(ctx context.Context, out io.Writer) error {
-	var raised coord.Raised
-	err := r.ask(ctx, func(ctx context.Context) (err error) {
-		raised, err = r.Raise(ctx, r.to)
-		return err
-	})
+	raised, err := asked(ctx, r.inspection, func(ctx context.Context) (coord.Raised, error) { return r.Raise(ctx, r.to) })
 	if errors.Is(err, coord.ErrOtherCluster) {
 		return err
 	}

@@ -201,29 +201,13 @@ func (v *inspection) ask(ctx context.Context, question func(context.Context) err
 // now reads the clock.
 func (v *inspection) now() time.Time { return time.Unix(0, v.clock.Now().Wall) }
 
-// members, marks and history ask for what their names say.
-func (v *inspection) members(ctx context.Context) (members []coord.Member, err error) {
+// asked puts one question that has an answer.
+func asked[T any](ctx context.Context, v *inspection, question func(context.Context) (T, error)) (answer T, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
-		members, err = v.Members(ctx)
+		answer, err = question(ctx)
 		return err
 	})
-	return members, err
-}
-
-func (v *inspection) marks(ctx context.Context) (marks []coord.Mark, err error) {
-	err = v.ask(ctx, func(ctx context.Context) error {
-		marks, err = v.Marks(ctx)
-		return err
-	})
-	return marks, err
-}
-
-func (v *inspection) history(ctx context.Context, worker int) (history []coord.HolderInterval, err error) {
-	err = v.ask(ctx, func(ctx context.Context) error {
-		history, err = v.History(ctx, worker)
-		return err
-	})
-	return history, err
+	return answer, err
 }
 
 // outside is what commands reach beyond their own process, or stand-ins for it.

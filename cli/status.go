@@ -46,7 +46,7 @@ func statusCommand(own paths, out *outside) *urfave.Command {
 // clusterStatus asks the coordinator once.
 func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
 	return flags.with(c, func(v *inspection) error {
-		members, err := v.members(c.Context)
+		members, err := asked(c.Context, v, v.Members)
 		if err != nil {
 			return err
 		}
@@ -111,20 +111,7 @@ func showInfo(out io.Writer, in info.Info) error {
 	return table.Flush()
 }
 
-func showInfoJSON(out io.Writer, in info.Info) error {
-	sections := make(map[string]map[string]any)
-	for _, section := range in {
-		entries := sections[section.Name]
-		if entries == nil {
-			entries = make(map[string]any)
-			sections[section.Name] = entries
-		}
-		for _, entry := range section.Entries {
-			entries[entry.Key] = entry.Typed()
-		}
-	}
-	return json.NewEncoder(out).Encode(sections)
-}
+func showInfoJSON(out io.Writer, in info.Info) error { return json.NewEncoder(out).Encode(in.Typed()) }
 
 const jsonName = "json"
 

@@ -12,22 +12,22 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/metrics"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
 	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // Info is what the INFO command shows of the daemon, in sections of keys and values. Its keys are
 // read by `flakeward status` and by people's scripts: they are added to, not changed.
-func (d *Daemon) Info() []resp.Section {
+func (d *Daemon) Info() info.Info {
 	f := d.figures()
-	sections := []resp.Section{d.infoServer(f.Now), infoCluster(f), infoWorker(f), infoClock(f), infoGuard(f), infoStats(f, d.counts.Snapshot())}
+	sections := info.Info{d.infoServer(f.Now), infoCluster(f), infoWorker(f), infoClock(f), infoGuard(f), infoStats(f, d.counts.Snapshot())}
 	// redis-cli takes the first place where a field's name stands, if only at the end of another's.
 	sections = append(sections, infoRedis(f.Server, f.Limits.Connections)...)
 	return append(sections, infoLimits(f))
 }
 
-func (d *Daemon) infoServer(now clockguard.Reading) resp.Section {
+func (d *Daemon) infoServer(now clockguard.Reading) info.Section {
 	return section("Server",
 		"flakeward_version", d.config.Version,
 		"redis_version", spokenRedis,
@@ -49,7 +49,7 @@ func absolute(path string) string {
 	return path
 }
 
-func infoCluster(f metrics.Figures) resp.Section {
+func infoCluster(f metrics.Figures) info.Section {
 	return section("Cluster",
 		"coordinator", f.Cluster.Coordinator,
 		"cluster_id", f.Cluster.ID,
@@ -66,7 +66,7 @@ func infoCluster(f metrics.Figures) resp.Section {
 const daysInYear = 365.2425
 
 // infoWorker is what INFO shows of the worker ID.
-func infoWorker(f metrics.Figures) resp.Section {
+func infoWorker(f metrics.Figures) info.Section {
 	h, why, do, ends := f.Holding, "", "", ""
 	if f.Condition != nil {
 		why = f.Condition.Error()
@@ -97,7 +97,7 @@ func infoWorker(f metrics.Figures) resp.Section {
 }
 
 // infoClock shows whether the clock is believed, and what the kernel says of it.
-func infoClock(f metrics.Figures) resp.Section {
+func infoClock(f metrics.Figures) info.Section {
 	state, why, since, do := "followed", "", "", ""
 	var code condition.Code
 	hold := f.Clock.Hold
@@ -123,7 +123,7 @@ func infoClock(f metrics.Figures) resp.Section {
 	)
 }
 
-func infoGuard(f metrics.Figures) resp.Section {
+func infoGuard(f metrics.Figures) info.Section {
 	return section("Guard",
 		"answered_sleep", f.Answers[clockguard.Sleep],
 		"answered_ring", f.Answers[clockguard.Ring],
@@ -133,7 +133,7 @@ func infoGuard(f metrics.Figures) resp.Section {
 	)
 }
 
-func infoStats(f metrics.Figures, counted tally.Snapshot) resp.Section {
+func infoStats(f metrics.Figures, counted tally.Snapshot) info.Section {
 	c := f.Server
 	return section("Stats",
 		"total_connections_received", c.Accepted,
@@ -172,7 +172,7 @@ func tookText(each map[string]tally.Durations) string {
 }
 
 // infoLimits shows what clients may have, what they have, and who was refused or ended by it.
-func infoLimits(f metrics.Figures) resp.Section {
+func infoLimits(f metrics.Figures) info.Section {
 	l := f.Limits
 	s := section("Limits",
 		"memory_limit", l.Memory,
@@ -183,14 +183,14 @@ func infoLimits(f metrics.Figures) resp.Section {
 	)
 	for reason, n := range f.Server.Refused {
 		code := strings.ReplaceAll(serve.Reason(reason).String(), "-", "_")
-		s.Pairs = append(s.Pairs, section("", "refused_"+code, n).Pairs...)
+		s.Entries = append(s.Entries, section("", "refused_"+code, n).Entries...)
 	}
 	return s
 }
 
 // section makes a section of keys and values in turn.
-func section(name string, pairs ...any) resp.Section {
-	s := resp.Section{Name: name}
+func section(name string, pairs ...any) info.Section {
+	s := info.Section{Name: name}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		var value string
 		switch v := pairs[i+1].(type) {
@@ -201,7 +201,7 @@ func section(name string, pairs ...any) resp.Section {
 		default:
 			value = fmt.Sprint(v)
 		}
-		s.Pairs = append(s.Pairs, [2]string{pairs[i].(string), value})
+		s.Entries = append(s.Entries, info.Entry{Key: pairs[i].(string), Value: value})
 	}
 	return s
 }

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // spokenRedis is the version of Redis whose commands about connections the daemon has. Clients
@@ -17,10 +17,10 @@ import (
 const spokenRedis = "7.2.0"
 
 // infoRedis is the sections in which tools for Redis look for what they show, by Redis' names.
-func infoRedis(c serve.Counters, mostClients int) []resp.Section {
+func infoRedis(c serve.Counters, mostClients int) info.Info {
 	inUse, resident := memoryInUse()
 	user, system := processorTime()
-	return []resp.Section{
+	return info.Info{
 		section("Clients",
 			"connected_clients", c.Connections,
 			"maxclients", mostClients,

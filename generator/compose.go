@@ -15,8 +15,8 @@ type Parts struct {
 	Sequence   uint64
 }
 
-// value returns the number that goes into field f.
-func (p *Parts) value(f Field) uint64 {
+// Value returns the number that goes into field f.
+func (p Parts) Value(f Field) uint64 {
 	switch f {
 	case Time:
 		return uint64(p.Tick)
@@ -36,7 +36,7 @@ func (p *Parts) value(f Field) uint64 {
 func (l *Layout) Compose(p Parts) (int64, error) {
 	var id uint64
 	for f := range Field(numFields) {
-		v := p.value(f)
+		v := p.Value(f)
 		switch {
 		case l.width[f] == 0 && v != 0:
 			return 0, fmt.Errorf("compose: %s is %d, but layout %s has no such field: leave it at 0", f, v, l)

@@ -9,15 +9,15 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/page"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
 // ask sends a request to a server that has the page's paths.
 func ask(t *testing.T, method, path string, fields ...string) (*http.Response, string) {
 	t.Helper()
-	s := rest.New(rest.Config{More: page.Handlers(), Status: func() []resp.Section { return nil }, Clock: clockguard.System{}})
+	s := rest.New(rest.Config{More: page.Handlers(), Status: func() info.Info { return nil }, Clock: clockguard.System{}})
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/", nil)
 	r.URL.Path = path
 	for i := 0; i < len(fields); i += 2 {

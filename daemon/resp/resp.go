@@ -16,6 +16,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/layouts"
 )
 
 // Source issues IDs; *issue.Issuer is one. Take never blocks.
@@ -30,7 +32,7 @@ type Config struct {
 	Source  Source
 	Layout  *generator.Layout
 	Tenants map[string]uint64 // the numbers of those that have names
-	Info    func() []Section  // what INFO shows; called for each INFO, must not block; nil: nothing
+	Info    func() info.Info  // what INFO shows; called for each INFO, must not block; nil: nothing
 	Version string            // of the server, for HELLO
 	Form    form.Form         // of the IDs on a connection that has not chosen one by FORM
 	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
@@ -166,7 +168,7 @@ func NewHandler(c Config) *Handler {
 	return &Handler{
 		counts: newCounts(c.Count, allCommands.numbered),
 		config: c, commands: &allCommands, parser: parser{limits: c.Limits}, queued: parser{limits: unlimited},
-		output: c.Limits.Output, times: TimeFormat(c.Layout), ids: newForms(c.Coder, c.Layout.Step()), tenants: c.Layout.Max(generator.Tenant),
+		output: c.Limits.Output, times: layouts.TimeFormat(c.Layout), ids: newForms(c.Coder, c.Layout.Step()), tenants: c.Layout.Max(generator.Tenant),
 	}
 }
 

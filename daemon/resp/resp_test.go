@@ -9,6 +9,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -51,10 +52,10 @@ func handler(tb testing.TB, source resp.Source, text string, limits resp.Limits)
 	tb.Helper()
 	return resp.NewHandler(resp.Config{
 		Source: source, Layout: layout(tb, text), Version: "1.2.3", Limits: limits,
-		Info: func() []resp.Section {
-			return []resp.Section{
-				{Name: "Server", Pairs: [][2]string{{"version", "1.2.3"}, {"host", "a\r\nb"}}},
-				{Name: "Clock", Pairs: [][2]string{{"steps", "0"}}},
+		Info: func() info.Info {
+			return info.Info{
+				{Name: "Server", Entries: []info.Entry{{Key: "version", Value: "1.2.3"}, {Key: "host", Value: "a\r\nb"}}},
+				{Name: "Clock", Entries: []info.Entry{{Key: "steps", Value: "0"}}},
 			}
 		},
 	})

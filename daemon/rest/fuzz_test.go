@@ -11,8 +11,8 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/await"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -30,7 +30,7 @@ func FuzzRequest(f *testing.F) {
 		source := &store{left: 1 << 40, most: 1000}
 		s := New(Config{
 			Take: await.New(source, clockguard.System{}, &counts{}), Layout: layout, MaxCount: 1000, Clock: clockguard.System{},
-			Status: func() []resp.Section { return nil },
+			Status: func() info.Info { return nil },
 		})
 		w := httptest.NewRecorder()
 		s.ServeHTTP(w, &http.Request{

@@ -27,6 +27,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/logging"
 )
 
@@ -58,7 +59,7 @@ type Config struct {
 	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs
 	Tenants  map[string]uint64                  // the numbers of those that have names
 	MaxCount int                                // IDs in one request
-	Status   func() []resp.Section              // what INFO shows; must not block
+	Status   func() info.Info                   // what INFO shows; must not block
 	Cluster  func(context.Context) (any, error) // the members, as JSON shows them; nil: they are not shown
 	Health   Health
 	Clock    clockguard.Clock        // known time

@@ -25,6 +25,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -100,8 +101,8 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 	s.taker = await.New(s.store, clockguard.System{}, &s.counts)
 	c := Config{
 		Take: s.taker, Layout: l, MaxCount: 65536, Clock: clockguard.System{}, Count: &s.counts, Block: time.Minute,
-		Status: func() []resp.Section {
-			return []resp.Section{{Name: "Worker", Pairs: [][2]string{{"state", "ready"}, {"worker_id", "7"}, {"host", "7"}}}}
+		Status: func() info.Info {
+			return info.Info{{Name: "Worker", Entries: []info.Entry{{Key: "state", Value: "ready"}, {Key: "worker_id", Value: "7"}, {Key: "host", Value: "7"}}}}
 		},
 		Cluster: func(context.Context) (any, error) {
 			return map[string]any{"cluster": "", "datacenter": 0, "layout": "", "members": []string{}, "now": nil, "raised": nil, "raised_tick": nil, "workers": 0}, nil

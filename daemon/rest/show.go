@@ -10,46 +10,20 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/resp"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/instant"
 	"github.com/flakeward/flakeward/internal/layouts"
 )
 
-// Decoded is an ID taken apart. A field that the layout has not is missing.
-type Decoded struct {
-	ID         string  `json:"id"`
-	Time       string  `json:"time"` // of the tick's beginning, RFC 3339 in UTC
-	Tick       int64   `json:"tick"`
-	Datacenter *uint64 `json:"datacenter,omitempty"`
-	Worker     uint64  `json:"worker"`
-	Tenant     *uint64 `json:"tenant,omitempty"`
-	Sequence   uint64  `json:"sequence"`
-	Rounded    bool    `json:"may_be_rounded,omitempty"` // see form.MayBeRounded
-}
-
 // decode is GET /v1/ids/{id}.
 func (s *Server) decode(q *request) {
-	layout := s.config.Layout
 	text := q.r.URL.Path[len(decodePath):]
 	id, parts, refusal := s.config.decode(text, q.params.Get("as"))
 	if refusal != nil {
 		q.refuse(refusal)
 		return
 	}
-	d := Decoded{
-		ID: strconv.FormatInt(id, 10), Time: layout.StartOf(parts.Tick).UTC().Format(resp.TimeFormat(layout)),
-		Tick: int64(parts.Tick), Worker: parts.Worker, Sequence: parts.Sequence,
-		Rounded: form.MayBeRounded(text),
-	}
-	if layout.Bits(generator.Datacenter) > 0 {
-		d.Datacenter = &parts.Datacenter
-	}
-	if layout.Bits(generator.Tenant) > 0 {
-		d.Tenant = &parts.Tenant
-	}
-	q.show(d)
+	q.show(layouts.Decode(s.config.Layout, id, parts, form.MayBeRounded(text)))
 }
 
 // Bounds are the IDs of a span of time: from From on, and below Below. The keys are those of
@@ -88,17 +62,7 @@ func (s *Server) bounds(q *request) {
 }
 
 // status is GET /v1/status: what INFO shows, as flakeward status --json does.
-func (s *Server) status(q *request) {
-	sections := make(map[string]map[string]any)
-	for _, section := range s.config.Status() {
-		entries := make(map[string]any)
-		for _, pair := range section.Pairs {
-			entries[pair[0]] = info.Entry{Key: pair[0], Value: pair[1]}.Typed()
-		}
-		sections[section.Name] = entries
-	}
-	q.show(sections)
-}
+func (s *Server) status(q *request) { q.show(s.config.Status().Typed()) }
 
 // clusterTimeout is how long the coordinator may take to answer.
 const clusterTimeout = 5 * time.Second

@@ -16,10 +16,10 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/await"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -99,7 +99,7 @@ func start(t *testing.T) *site {
 	taker := await.New(s.pool, s.clock, s)
 	c := rest.Config{
 		Take: taker, Layout: layout, MaxCount: 65536, Clock: s.clock, Count: s, Block: time.Minute,
-		Status: func() []resp.Section { return nil },
+		Status: func() info.Info { return nil },
 		Health: rest.Health{Ready: func() rest.Readiness { return rest.Readiness{Ready: true} }, Live: func(context.Context) error { return nil }},
 	}
 	t.Cleanup(taker.Close)

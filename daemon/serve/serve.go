@@ -36,6 +36,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/logging"
 )
 
@@ -43,10 +44,10 @@ import (
 type Config struct {
 	Source   resp.Source // IDs; its OnChange should call the server's Wake
 	Layout   *generator.Layout
-	Tenants  map[string]uint64     // the numbers of those that have names
-	Form     form.Form             // see resp.Config, as for the next
-	Coder    func() *form.Coder    // may be nil
-	Info     func() []resp.Section // what INFO shows; must not block; may be nil
+	Tenants  map[string]uint64  // the numbers of those that have names
+	Form     form.Form          // see resp.Config, as for the next
+	Coder    func() *form.Coder // may be nil
+	Info     func() info.Info   // what INFO shows; must not block; may be nil
 	Version  string
 	Limits   Limits
 	Budget   *budget.Budget                  // what may be kept for connections; nil: any amount

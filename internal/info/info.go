@@ -1,5 +1,5 @@
-// Package info reads the reply to INFO: lines of `key:value` in sections that
-// begin with `# Name`, as Redis has made them usual
+// Package info is what a daemon says of itself, and reads the reply to INFO: lines of `key:value` in
+// sections that begin with `# Name`, as Redis has made them usual
 // (https://redis.io/docs/latest/commands/info/).
 package info
 
@@ -30,8 +30,24 @@ var texts = []string{"claim", "flakeward_version", "host", "opening", "redis_ver
 // number is what JSON takes for one.
 var number = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// Typed is the value as JSON has it: a bool, a json.Number, or a string.
-func (e Entry) Typed() any {
+// Typed is what JSON has: the values of a section by their keys.
+func (in Info) Typed() map[string]map[string]any {
+	sections := make(map[string]map[string]any)
+	for _, section := range in {
+		entries := sections[section.Name]
+		if entries == nil {
+			entries = make(map[string]any)
+			sections[section.Name] = entries
+		}
+		for _, entry := range section.Entries {
+			entries[entry.Key] = entry.typed()
+		}
+	}
+	return sections
+}
+
+// typed is the value as JSON has it: a bool, a json.Number, or a string.
+func (e Entry) typed() any {
 	switch {
 	case slices.Contains(texts, e.Key):
 	case e.Value == "true" || e.Value == "false":
