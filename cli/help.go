@@ -55,26 +55,9 @@ func (p *program) showSettings(args []string) []string {
 	for _, name := range []string{daemonName, checkName} {
 		for _, f := range named(p.app.Commands, name).Flags {
 			if !slices.Contains(mainSettings, f.Names()[0]) {
-				hide(f)
+				fieldOf(f, "Hidden").SetBool(true)
 			}
 		}
 	}
 	return args
-}
-
-func hide(f urfave.Flag) {
-	switch f := f.(type) {
-	case *urfave.StringFlag:
-		f.Hidden = true
-	case *urfave.PathFlag:
-		f.Hidden = true
-	case *urfave.BoolFlag:
-		f.Hidden = true
-	case *urfave.IntFlag:
-		f.Hidden = true
-	case *urfave.Uint64Flag:
-		f.Hidden = true
-	case *urfave.GenericFlag:
-		f.Hidden = true
-	}
 }

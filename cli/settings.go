@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -182,22 +183,11 @@ func setVariable(f urfave.Flag, name string) {
 	if value, ok := os.LookupEnv(name); ok && value == "" {
 		return
 	}
-	names := []string{name}
-	switch f := f.(type) {
-	case *urfave.StringFlag:
-		f.EnvVars = names
-	case *urfave.PathFlag:
-		f.EnvVars = names
-	case *urfave.BoolFlag:
-		f.EnvVars = names
-	case *urfave.IntFlag:
-		f.EnvVars = names
-	case *urfave.Uint64Flag:
-		f.EnvVars = names
-	case *urfave.GenericFlag:
-		f.EnvVars = names
-	}
+	fieldOf(f, "EnvVars").Set(reflect.ValueOf([]string{name}))
 }
+
+// fieldOf is a field that the library's flags have in common, each kind for itself.
+func fieldOf(f urfave.Flag, name string) reflect.Value { return reflect.ValueOf(f).Elem().FieldByName(name) }
 
 // fillIn reads the file that --config names into those of flags that are not set, and its tenants
 // into tenants unless that is nil. A variable that is nearly one of a setting is an error, as such
