@@ -1,6 +1,7 @@
 package resp
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -15,31 +16,28 @@ const (
 )
 
 // counts is what a Handler has done since it was published last. Nothing here is read by two
-// goroutines, and a request that is served costs two additions.
+// goroutines, and a request that is served costs two additions. What is refused is counted at once.
 //
 // To time requests needs no reading of the clock but those that issuing makes anyway, and one for
 // each round in which requests for IDs were answered: see Observe.
 type counts struct {
 	table    *tally.Table
 	duration *tally.Histogram
-	names    []string // of the commands
-	batch    tally.Batch
-	ok       []*tally.Pending           // by the command's number
-	ids      [form.Count]*tally.Pending // by form
-	unserved map[outcome]*tally.Pending
-	burnt    uint64
-	command  int  // that is being run
-	refused  bool // it was
+	names    []string             // of the commands
+	ok       []gathered           // by the command's number
+	ids      [form.Count]gathered // by form
+	command  int                  // that is being run
+	refused  bool                 // it was
 
 	begun   clockguard.Mono // when the clock was read first in this round; 0: it was not
 	here    uint64          // requests that came in this round and are done
 	waiters []waited        // those that came earlier and are done
 }
 
-// outcome is of a request that was not served.
-type outcome struct {
-	command int
-	code    string
+// gathered is what is to be added to a counter.
+type gathered struct {
+	n  uint64
+	to *atomic.Uint64 // nil: nothing was counted yet
 }
 
 // waited is n requests that have waited since begun.
@@ -49,58 +47,34 @@ type waited struct {
 }
 
 func newCounts(table *tally.Table, names []string) counts {
-	c := counts{table: table, duration: table.Durations(dialect), names: names, ok: make([]*tally.Pending, len(names)), unserved: make(map[outcome]*tally.Pending)}
-	c.served(nextCommand, 0) // a rate begins with a 0
+	c := counts{table: table, duration: table.Durations(dialect), names: names, ok: make([]gathered, len(names))}
+	c.ok[nextCommand].to = c.of(nextCommand, tally.OK) // a rate begins with a 0
 	return c
 }
 
-// pending gathers for requests that came to a code.
-func (c *counts) pending(command int, code string) *tally.Pending {
+// of is the counter of requests that came to a code.
+func (c *counts) of(command int, code string) *atomic.Uint64 {
 	name := tally.Other
 	if command != otherCommand {
 		name = c.names[command]
 	}
-	return tally.For(c.table.Requests(tally.Request{Dialect: dialect, Command: name, Code: code}))
+	return c.table.Requests(tally.Request{Dialect: dialect, Command: name, Code: code})
 }
 
 // served counts requests that were served.
-func (c *counts) served(command int, n uint64) {
-	if c.ok[command] == nil {
-		c.meet(command)
-	}
-	c.batch.Add(c.ok[command], n)
-}
-
-// meet makes what gathers for a command.
-func (c *counts) meet(command int) { c.ok[command] = c.pending(command, tally.OK) }
+func (c *counts) served(command int, n uint64) { c.ok[command].n += n }
 
 // refuse counts a request that is refused.
 func (c *counts) refuse(code string) {
 	c.refused = true
-	c.unservedBy(c.command, code, 1)
+	c.of(c.command, code).Add(1)
 }
 
 // gone counts requests whose client has left.
-func (c *counts) gone(command int, n uint64) { c.unservedBy(command, tally.Gone, n) }
-
-func (c *counts) unservedBy(command int, code string, n uint64) {
-	key := outcome{command, code}
-	if c.unserved[key] == nil {
-		c.unserved[key] = c.pending(command, code)
-	}
-	c.batch.Add(c.unserved[key], n)
-}
+func (c *counts) gone(command int, n uint64) { c.of(command, tally.Gone).Add(n) }
 
 // issued counts IDs.
-func (c *counts) issued(f form.Form, n uint64) {
-	if c.ids[f] == nil {
-		c.meetIDs(f)
-	}
-	c.batch.Add(c.ids[f], n)
-}
-
-// meetIDs makes what gathers for a form.
-func (c *counts) meetIDs(f form.Form) { c.ids[f] = tally.For(c.table.IDs(f.String())) }
+func (c *counts) issued(f form.Form, n uint64) { c.ids[f].n += n }
 
 // took notes when the clock was read for a request.
 func (c *counts) took(w *work) {
@@ -134,16 +108,27 @@ func (c *counts) settled(w *work, n uint64) {
 // which has its reply finds it counted. It reports whether there is something for Observe.
 func Publish(h *Handler) (timed bool) {
 	c := &h.counts
-	c.batch.Publish()
-	if c.burnt > 0 {
-		c.table.Burnt.Add(c.burnt)
-		c.burnt = 0
-	}
+	publish(c.ok, func(command int) *atomic.Uint64 { return c.of(command, tally.OK) })
+	publish(c.ids[:], func(f int) *atomic.Uint64 { return c.table.IDs(form.Form(f).String()) })
 	if c.here == 0 && len(c.waiters) == 0 {
 		c.begun = 0
 		return false
 	}
 	return true
+}
+
+func publish(all []gathered, counter func(int) *atomic.Uint64) {
+	for i := range all {
+		g := &all[i]
+		if g.n == 0 {
+			continue
+		}
+		if g.to == nil {
+			g.to = counter(i)
+		}
+		g.to.Add(g.n)
+		g.n = 0
+	}
 }
 
 // Observe notes when the replies that h made since the last call were sent. A request that did

@@ -70,7 +70,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 		run, wait := h.config.Source.Take(&w.issue, w.tenant, w.left)
 		h.counts.took(w)
 		if err := h.ids.check(w.form); err != nil && run.N > 0 {
-			h.counts.burnt += uint64(run.N)
+			h.config.Count.Burnt.Add(uint64(run.N))
 			run, wait = generator.Run{}, issue.Wait{Err: err}
 		}
 		switch {
@@ -93,7 +93,7 @@ func (h *Handler) proceed(s *Session, out []byte) ([]byte, Next) {
 			h.counts.command = w.command
 			out = h.refuse(out, refusalOf(wait.Err))
 			h.counts.settled(w, 1)
-			h.counts.burnt += w.count()
+			h.config.Count.Burnt.Add(w.count())
 			if w.kind != singles {
 				return out, Next{}
 			}
@@ -149,7 +149,7 @@ func (h *Handler) Abandon(s *Session) {
 	w.issue.End()
 	switch w.kind {
 	case batch, runs:
-		h.counts.burnt += w.count()
+		h.config.Count.Burnt.Add(w.count())
 		h.counts.gone(w.command, 1)
 	case singles:
 		h.counts.gone(w.command, uint64(w.left))

@@ -114,35 +114,3 @@ func (s Snapshot) Totals() (requests, refused, ids uint64) {
 	}
 	return requests, refused, ids
 }
-
-// Batch gathers what one goroutine counts, so that counting is an addition, and adds it to the
-// counters from time to time. The zero value is ready for use.
-type Batch struct{ changed []*Pending }
-
-// Pending is what is gathered for one counter.
-type Pending struct {
-	n  uint64
-	to *atomic.Uint64
-}
-
-// For gathers for a counter.
-func For(to *atomic.Uint64) *Pending { return &Pending{to: to} }
-
-// Add gathers n more.
-func (b *Batch) Add(p *Pending, n uint64) {
-	if p.n == 0 {
-		b.note(p) // apart, so that the rest is inlined
-	}
-	p.n += n
-}
-
-func (b *Batch) note(p *Pending) { b.changed = append(b.changed, p) }
-
-// Publish adds what was gathered to the counters.
-func (b *Batch) Publish() {
-	for _, p := range b.changed {
-		p.to.Add(p.n)
-		p.n = 0
-	}
-	b.changed = b.changed[:0]
-}
