@@ -84,11 +84,10 @@ func (c *client) ask(ctx context.Context, read func(*wire.Reader) error, words .
 		err = c.conn.SetDeadline(time.Now().Add(c.flags.timeout))
 	}
 	if err == nil {
-		if _, err = c.conn.Write(wire.AppendCommand(nil, words...)); err != nil {
-			err = c.in.Refusal(err)
-		} else {
-			err = read(c.in)
-		}
+		err = c.in.Send(c.conn, wire.AppendCommand(nil, words...))
+	}
+	if err == nil {
+		err = read(c.in)
 	}
 	var refused wire.Refused
 	if err != nil && !errors.As(err, &refused) {

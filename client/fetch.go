@@ -71,38 +71,54 @@ func (f *fetcher) fetch() error {
 			return ErrClosed
 		}
 	}
-	most := f.link.most
-	if f.link.next > 0 {
-		most = min(most, f.link.next)
-	}
-	n, sends := c.plan(most)
+	n, sends := c.plan(f.link.largest())
 	if n == 0 {
 		return nil
 	}
 	f.link.next = 0
 	err := f.ask(n, sends)
 	var refusal wire.Refused
-	switch {
-	case err == nil:
-		f.failures, f.link.replied = 0, true
-		return nil
-	case errors.As(err, &refusal):
-		f.failures, f.link.replied = 0, true
-		if !f.link.lower(refusal, n) {
+	if errors.As(err, &refusal) {
+		if err = nil; !f.link.lower(refusal, n) {
 			c.refused(sends, refused(refusal))
 		}
+	}
+	if err == nil {
+		f.failures, f.link.replied = 0, true
 		return nil
-	case errors.Is(err, wire.ErrFrame):
-		err = &ProtocolError{Socket: c.socket, Err: err}
-	default:
-		err = &UnreachableError{Socket: c.socket, Err: fmt.Errorf("the connection broke: %w", err)}
 	}
 	// A connection that has worked is made anew at once; its end is noticed no earlier than this if
 	// the daemon was started again.
 	if !f.link.replied {
 		f.failures++
 	}
-	return err
+	return c.means(err, broke)
+}
+
+// What an error of a connection that ended came in the midst of.
+const (
+	broke    = "the connection broke"
+	greeting = "no greeting"
+)
+
+// means is what callers are told of an error that a request, or its reply, has met.
+func (c *Client) means(err error, where string) error {
+	var refusal wire.Refused
+	switch {
+	case errors.As(err, &refusal):
+		return refused(refusal)
+	case errors.Is(err, wire.ErrFrame):
+		return &ProtocolError{Socket: c.socket, Err: err}
+	}
+	return &UnreachableError{Socket: c.socket, Err: fmt.Errorf("%s: %w", where, err)}
+}
+
+// largest is how many IDs the next request may ask for.
+func (l *link) largest() int64 {
+	if l.next > 0 {
+		return min(l.most, l.next)
+	}
+	return l.most
 }
 
 // lower has the next request, or all of them, ask for no more than the daemon says that it can give.
@@ -123,8 +139,8 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
 	f.request = appendRequest(f.request[:0], n, c.tenant)
 	begun := time.Now()
-	if _, err := f.link.conn.Write(f.request); err != nil {
-		return f.link.in.Refusal(err)
+	if err := f.link.in.Send(f.link.conn, f.request); err != nil {
+		return err
 	}
 	pairs, step, err := f.link.in.Runs(f.pairs[:0], n)
 	took := time.Since(begun)
@@ -200,9 +216,7 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 		request = wire.AppendCommand(request, "AUTH", "default", c.password)
 	}
 	if err == nil {
-		if _, err = l.conn.Write(wire.AppendCommand(request, "INFO", "server", "cluster")); err != nil {
-			err = l.in.Refusal(err)
-		}
+		err = l.in.Send(l.conn, wire.AppendCommand(request, "INFO", "server", "cluster"))
 	}
 	if err == nil && c.password != "" {
 		err = l.in.OK()
@@ -213,27 +227,19 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 	if err == nil {
 		err = l.conn.SetDeadline(time.Time{})
 	}
-	var refusal wire.Refused
-	socket := c.socket
-	switch {
-	case err == nil:
-	case errors.As(err, &refusal):
-		return refused(refusal)
-	case errors.Is(err, wire.ErrFrame):
-		return &ProtocolError{Socket: socket, Err: err}
-	default:
-		return &UnreachableError{Socket: socket, Err: fmt.Errorf("no greeting: %w", err)}
+	if err != nil {
+		return c.means(err, greeting)
 	}
 	said := info.Parse(text)
 	most := maxCount(said)
 	if most == 0 {
-		return &ProtocolError{Socket: socket, Err: errors.New("its INFO has no max_count")}
+		return &ProtocolError{Socket: c.socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most = min(most, c.largest)
 	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
 	// it has.
 	if found, _ := said.Get(info.Cluster); c.demands && !strings.EqualFold(found, c.cluster) {
-		return &ClusterError{Socket: socket, Want: c.cluster, Found: found}
+		return &ClusterError{Socket: c.socket, Want: c.cluster, Found: found}
 	}
 	return nil
 }

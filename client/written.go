@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -89,36 +88,28 @@ func (w *written) ask(ctx context.Context, c *Client, n int) ([]string, error) {
 		w.link = l
 	}
 	l := w.link
-	n = int(min(int64(n), l.most))
-	if l.next > 0 {
-		n, l.next = int(min(int64(n), l.next)), 0
-	}
+	n = int(min(int64(n), l.largest()))
+	l.next = 0
 	defer context.AfterFunc(ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) })()
 	words := []string{"NEXT", strconv.Itoa(n)}
 	if c.tenant != "" {
 		words = append(words, "TENANT", c.tenant)
 	}
 	var all []string
-	_, err := l.conn.Write(wire.AppendCommand(nil, append(words, "AS", UUID.String())...))
-	if err != nil {
-		err = l.in.Refusal(err)
-	} else {
+	err := l.in.Send(l.conn, wire.AppendCommand(nil, append(words, "AS", UUID.String())...))
+	if err == nil {
 		all, err = l.in.Bulks(n)
 	}
 	var refusal wire.Refused
 	switch {
 	case err == nil:
 		l.replied = true
-		return all, nil
-	case errors.As(err, &refusal):
-		if l.lower(refusal, int64(n)) {
-			return nil, nil
-		}
-		return nil, refused(refusal)
-	case errors.Is(err, wire.ErrFrame):
-		return nil, &ProtocolError{Socket: c.socket, Err: err}
+	case errors.As(err, &refusal) && l.lower(refusal, int64(n)):
+		err = nil
+	default:
+		err = c.means(err, broke)
 	}
-	return nil, &UnreachableError{Socket: c.socket, Err: fmt.Errorf("the connection broke: %w", err)}
+	return all, err
 }
 
 // cut is the error for a call that ended with its context, or with the client.

@@ -57,11 +57,14 @@ func NewReader(in io.Reader) *Reader { return NewReaderSize(in, bufferSize) }
 // NewReaderSize reads from in, with a buffer of so many bytes, which is also the longest line.
 func NewReaderSize(in io.Reader, size int) *Reader { return &Reader{in: bufio.NewReaderSize(in, size)} }
 
-// Refusal reads what the daemon has sent, if that is a refusal, after a request that could not be
-// sent: a daemon that is full refuses a connection unasked, and closes it. Otherwise it returns err.
-func (r *Reader) Refusal(err error) error {
-	line, e := r.line()
-	if e == nil && line[0] == '-' && len(line) > 1 {
+// Send sends a request to where the replies come from. A daemon that is full refuses a connection
+// unasked, and closes it: then the error is that refusal.
+func (r *Reader) Send(to io.Writer, request []byte) error {
+	_, err := to.Write(request)
+	if err == nil {
+		return nil
+	}
+	if line, e := r.line(); e == nil && line[0] == '-' && len(line) > 1 {
 		return Refused(line[1:])
 	}
 	return err
