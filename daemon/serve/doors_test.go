@@ -2,10 +2,8 @@ package serve
 
 import (
 	"context"
-	"errors"
 	"net"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -32,21 +30,19 @@ func (p *peer) line() string {
 // A drain answers those who have connected by a further socket, and a server that has ended takes no
 // more sockets.
 func TestDrainAnswersAllSockets(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), nil)
-		p := h.open(t).dial(t)
-		p.send("PING\r\n")
-		p.line()
-		p.send("NEXT\r\n")
-		must.Do(t, h.Drain(context.Background()))
-		if line := p.line(); line != ":0" {
-			t.Errorf("the client gets %q", line)
-		}
-		p.wantEnd()
-		if _, err := net.Dial("unix", h.open(t).path); err == nil {
-			t.Error("a server that has ended takes a connection")
-		}
-	})
+	h := start(t, newStore(-1), nil)
+	p := h.open(t).dial(t)
+	p.send("PING\r\n")
+	p.line()
+	p.send("NEXT\r\n")
+	must.Do(t, h.Drain(context.Background()))
+	if line := p.line(); line != ":0" {
+		t.Errorf("the client gets %q", line)
+	}
+	p.wantEnd()
+	if _, err := net.Dial("unix", h.open(t).path); err == nil {
+		t.Error("a server that has ended takes a connection")
+	}
 }
 
 // holdable tells for each Accept whether it was held up.
@@ -69,7 +65,7 @@ func (l *holdable) Accept() (net.Conn, error) {
 // While the server stands still, nobody is accepted by any socket, one that comes meanwhile
 // included.
 func TestFreezeHoldsAllSockets(t *testing.T) {
-	h := start(t, "system", newStore(-1), nil)
+	h := start(t, newStore(-1), nil)
 	by := h.open(t)
 	p := by.dial(t)
 	p.send("NEXT\r\n")
@@ -77,9 +73,6 @@ func TestFreezeHoldsAllSockets(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	frozen, err := h.Freeze(ctx)
-	if errors.Is(err, ErrNotFrozen) && runtime.GOOS != "linux" {
-		t.Skip(err)
-	}
 	must.Do(t, err)
 	path := filepath.Join(t.TempDir(), "late")
 	l := must.Get(net.Listen("unix", path))(t)

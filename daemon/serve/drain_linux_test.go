@@ -24,7 +24,7 @@ import (
 // byte of a request is taken.
 func TestDrainTakesNoMore(t *testing.T) {
 	s := newStore(0)
-	h := start(t, "system", s, nil)
+	h := start(t, s, nil)
 	p := h.dial(t)
 	p.send("NEXT\r\n")
 	<-s.waited
@@ -53,7 +53,7 @@ func TestDrainTakesNoMore(t *testing.T) {
 func TestDrainLosesNoRequest(t *testing.T) {
 	var old, fresh atomic.Int64
 	for range 20 {
-		h := start(t, "system", newStore(-1), nil)
+		h := start(t, newStore(-1), nil)
 		var clients sync.WaitGroup
 		var answered atomic.Int64
 		busy := make(chan struct{})

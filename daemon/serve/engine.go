@@ -8,16 +8,21 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// engine answers the connections it is given. Only wait and disconnect block.
+// engine answers the connections it is given; a loop is one. Only wait, disconnect and freeze block.
 type engine interface {
 	add(c net.Conn, g client) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change
-	tooMuch(u budget.User)          // more is kept than the budget allows, for that user too: ends connections
+	tooMuch()                       // more is kept than the budget allows: ends connections
 	live() <-chan struct{}          // closed once the engine has gone round, or has ended
 	disconnect()                    // closes the connections that were answered something; returns once nothing more is sent to them
 	drain()                         // answers what has been received, then closes each connection; none is added after it
 	stop()                          // closes everything; none is added after it
 	wait()                          // until drain or stop is through and all that the engine started has ended
+
+	// freeze has the engine stand still until over gets whether it ends, and closes this process's
+	// descriptors of its connections. inherit takes over those of another process.
+	freeze() (connections []Connection, over chan<- bool, err error)
+	inherit(connections []Connection, n *counts)
 }
 
 // client is who is at the other end of a connection, and what it took to let it in.
@@ -50,6 +55,4 @@ const (
 	keptBuffer = 4 << 10
 	// vagueWait is how soon a request is tried again whose source does not say when.
 	vagueWait = time.Millisecond
-	// drainWait is how long a drain of goroutines waits for more from the clients.
-	drainWait = 50 * time.Millisecond
 )

@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"errors"
 	"net"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,9 @@ import (
 // hangup is what poll tells of a connection whose client has gone.
 const hangup = unix.POLLHUP
 
-func startEngine(c Config, a *web) (engine, error) { return startGoroutines(c, a), nil }
+func startEngine(Config, *web) (engine, error) {
+	return nil, errors.New("a daemon runs on Linux only: run it there, or in a virtual machine")
+}
 
-// refuseMore is not known to be possible here.
+// refuseMore is for nobody.
 func refuseMore(net.Listener, func(net.Conn)) {}

@@ -37,7 +37,7 @@ func TestTheWatchdogIsFedByTheLoopAlone(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
 	s := &hanging{store: newStore(0), entered: make(chan struct{}), release: make(chan struct{})}
 	fed := make(chan bool, 1000)
-	h := start(t, "system", s, func(c *Config) {
+	h := start(t, s, func(c *Config) {
 		c.Clock, c.FeedEvery = clock, time.Second
 		c.Feed = func() { fed <- s.hangs.Load() }
 	})

@@ -24,19 +24,7 @@ type Connection struct {
 type Frozen struct {
 	Connections []Connection
 	server      *Server
-	frozen      frozen
-}
-
-// handing is an engine whose connections can be handed to another process, and come from one.
-type handing interface {
-	freeze() ([]Connection, frozen, error)
-	inherit(connections []Connection, n *counts) // takes them over
-}
-
-// frozen is an engine that stands still.
-type frozen interface {
-	resume() // goes on as if nothing had been
-	leave()  // ends, and closes this process's descriptors of the connections
+	over        chan<- bool // gets whether the engine ends
 }
 
 // ErrNotFrozen means that the server could not be frozen, and goes on.
@@ -51,27 +39,24 @@ func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
 	if err := s.doors.shut(ctx); err != nil {
 		return nil, err
 	}
-	connections, f, err := []Connection(nil), frozen(nil), ErrNotFrozen
-	if h, ok := (*e).(handing); ok {
-		connections, f, err = h.freeze()
-	}
+	connections, over, err := (*e).freeze()
 	if err != nil {
 		s.doors.open()
 		return nil, err
 	}
-	return &Frozen{connections, s, f}, nil
+	return &Frozen{connections, s, over}, nil
 }
 
 // Resume has the server go on.
 func (f *Frozen) Resume() {
-	f.frozen.resume()
+	f.over <- false
 	f.server.doors.open()
 }
 
 // Leave has Serve end, with nil: another process has the connections and the listeners.
 func (f *Frozen) Leave() {
 	close(f.server.left)
-	f.frozen.leave()
+	f.over <- true
 }
 
 // Adopt has the next Serve go on with connections of another process, whose FDs are the server's

@@ -6,18 +6,13 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 )
 
-var _ handing = (*loop)(nil)
-
 // freezing is a loop's standstill.
 type freezing struct {
 	found chan []Connection // gets the connections once the loop stands still
 	over  chan bool         // gets whether the loop ends
 }
 
-func (f *freezing) resume() { f.over <- false }
-func (f *freezing) leave()  { f.over <- true }
-
-func (b *inbox) freeze() ([]Connection, frozen, error) {
+func (b *inbox) freeze() (found []Connection, over chan<- bool, err error) {
 	f := &freezing{found: make(chan []Connection), over: make(chan bool)}
 	if !b.ask(func(r *requests) { r.freeze = f }) {
 		return nil, nil, ErrNotFrozen
@@ -26,7 +21,7 @@ func (b *inbox) freeze() ([]Connection, frozen, error) {
 	if !ok {
 		return nil, nil, ErrNotFrozen
 	}
-	return found, f, nil
+	return found, f.over, nil
 }
 
 // hold tells what connections the loop has, and waits. It reports whether the loop is to end.

@@ -19,44 +19,42 @@ func sayAll(w http.ResponseWriter, r *http.Request) {
 func TestAnyHostIsTaken(t *testing.T) {
 	const tail = "\r\nX: Host: /a b%2F\r\n\r\n"
 	const said = `/v1/ids "Host: /a b%2F" "" <nil>`
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(sayAll))
-		for _, c := range []struct {
-			request string
-			status  int
-		}{
-			{"GET /v1/ids HTTP/1.1\r\nHost: localhost:80" + tail, 200},
-			{"GET /v1/ids HTTP/1.1\r\nHost:" + tail, 200},
-			{"GET /v1/ids HTTP/1.1\r\nHost: /run/flakeward/flakeward.sock" + tail, 200},
-			{"GET /v1/ids HTTP/1.1\r\nX-Host: a\r\nhOST:/run/my dir/{\"é\"}.sock:" + tail, 200},
-			{"GET /v1/ids HTTP/1.1\nHost: unix:///run/f.sock\nX: Host: /a b%2F\n\n", 200},
-			{"GET /v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
-			{"GET http://f/v1/ids HTTP/1.1\r\nHost: g" + tail, 200},
-			{"GET http+unix://%2Frun%2Ff.sock/v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
-			{"GET /v1/ids?a=http://%2Fb/c%20d HTTP/1.1\r\nHost: /f" + tail, 200},
-			{"GET /v1/ids HTTP/1.0" + tail, 200},
-			{"GET /v1/ids HTTP/1.1" + tail, 400},
-			{"GET /v1/ids HTTP/1.1\r\nHost: f\r\nHost: f" + tail, 400},
-			{"GET /v1/ids HTTP/1.1\r\nHost: /f\r\nHost: /f" + tail, 400},
-			{"GET /v1/ids HTTP/1.1\r\nHost : f" + tail, 400},
-			{"GET /v1/ids HTTP/1.1\r\nHost: a\x00b" + tail, 400},
-		} {
-			want := said
-			if c.status != 200 {
-				want = ""
-			}
-			p := h.dial(t)
-			p.send(c.request)
-			p.wantHost(c.request, c.status, want)
-			if c.status == 200 && !strings.Contains(c.request, "HTTP/1.0") {
-				for i := range c.request { // once more, byte by byte
-					p.send(c.request[i : i+1])
-				}
-				p.wantHost(c.request, c.status, want)
-			}
-			_ = p.Close()
+	h := start(t, newStore(-1), answering(sayAll))
+	for _, c := range []struct {
+		request string
+		status  int
+	}{
+		{"GET /v1/ids HTTP/1.1\r\nHost: localhost:80" + tail, 200},
+		{"GET /v1/ids HTTP/1.1\r\nHost:" + tail, 200},
+		{"GET /v1/ids HTTP/1.1\r\nHost: /run/flakeward/flakeward.sock" + tail, 200},
+		{"GET /v1/ids HTTP/1.1\r\nX-Host: a\r\nhOST:/run/my dir/{\"é\"}.sock:" + tail, 200},
+		{"GET /v1/ids HTTP/1.1\nHost: unix:///run/f.sock\nX: Host: /a b%2F\n\n", 200},
+		{"GET /v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
+		{"GET http://f/v1/ids HTTP/1.1\r\nHost: g" + tail, 200},
+		{"GET http+unix://%2Frun%2Ff.sock/v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
+		{"GET /v1/ids?a=http://%2Fb/c%20d HTTP/1.1\r\nHost: /f" + tail, 200},
+		{"GET /v1/ids HTTP/1.0" + tail, 200},
+		{"GET /v1/ids HTTP/1.1" + tail, 400},
+		{"GET /v1/ids HTTP/1.1\r\nHost: f\r\nHost: f" + tail, 400},
+		{"GET /v1/ids HTTP/1.1\r\nHost: /f\r\nHost: /f" + tail, 400},
+		{"GET /v1/ids HTTP/1.1\r\nHost : f" + tail, 400},
+		{"GET /v1/ids HTTP/1.1\r\nHost: a\x00b" + tail, 400},
+	} {
+		want := said
+		if c.status != 200 {
+			want = ""
 		}
-	})
+		p := h.dial(t)
+		p.send(c.request)
+		p.wantHost(c.request, c.status, want)
+		if c.status == 200 && !strings.Contains(c.request, "HTTP/1.0") {
+			for i := range c.request { // once more, byte by byte
+				p.send(c.request[i : i+1])
+			}
+			p.wantHost(c.request, c.status, want)
+		}
+		_ = p.Close()
+	}
 }
 
 func (p *peer) wantHost(request string, status int, body string) {
@@ -74,43 +72,39 @@ func (p *peer) wantHost(request string, status int, body string) {
 // behind it.
 func TestABodyIsNotTakenForAHeader(t *testing.T) {
 	const body = "GET http://%2Fa HTTP/1.1\r\nHost: /b c\r\n\r\nHost: /d"
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(sayAll))
-		whole := fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-		chunks := fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
-		for _, request := range []string{whole, chunks} {
-			p := h.dial(t)
-			for range 2 {
-				p.send(request)
-				p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
-				for i := range request {
-					p.send(request[i : i+1])
-				}
-				p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
+	h := start(t, newStore(-1), answering(sayAll))
+	whole := fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	chunks := fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	for _, request := range []string{whole, chunks} {
+		p := h.dial(t)
+		for range 2 {
+			p.send(request)
+			p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
+			for i := range request {
+				p.send(request[i : i+1])
 			}
-			if request == whole { // a pipeline of bodies
-				p.send(strings.Repeat(request, 3))
-				for range 3 {
-					p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
-				}
-			}
-			p.send(strings.Repeat("GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 5)) // a pipeline
-			for range 5 {
-				p.wantResponse(200, `/y "" "" <nil>`)
+			p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
+		}
+		if request == whole { // a pipeline of bodies
+			p.send(strings.Repeat(request, 3))
+			for range 3 {
+				p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
 			}
 		}
-	})
+		p.send(strings.Repeat("GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 5)) // a pipeline
+		for range 5 {
+			p.wantResponse(200, `/y "" "" <nil>`)
+		}
+	}
 }
 
 // Of a body that the handler leaves, net/http reads the rest before the next request.
 func TestABodyThatIsLeftIsNotTakenForAHeader(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
-		p := h.dial(t)
-		p.send(strings.Repeat("POST /x HTTP/1.1\r\nHost: /f\r\ncontent-LENGTH: 5\r\nContent-Length: 5\r\n\r\n\r\n\r\n!GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 3))
-		for range 3 {
-			p.wantResponse(200, "/x")
-			p.wantResponse(200, "/y")
-		}
-	})
+	h := start(t, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+	p := h.dial(t)
+	p.send(strings.Repeat("POST /x HTTP/1.1\r\nHost: /f\r\ncontent-LENGTH: 5\r\nContent-Length: 5\r\n\r\n\r\n\r\n!GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 3))
+	for range 3 {
+		p.wantResponse(200, "/x")
+		p.wantResponse(200, "/y")
+	}
 }

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/flakeward/flakeward/daemon/budget"
 )
 
 // inbox is what other goroutines ask of the loop. Its methods are called by them, except for take.
@@ -45,7 +43,7 @@ func (b *inbox) add(nc net.Conn, g client) error {
 	return nil
 }
 
-func (b *inbox) tooMuch(budget.User) { b.ask(func(r *requests) { r.over = true }) }
+func (b *inbox) tooMuch() { b.ask(func(r *requests) { r.over = true }) }
 
 func (b *inbox) wake() { b.ask(func(r *requests) { r.changed = true }) }
 

@@ -31,23 +31,21 @@ func (h *host) until(t *testing.T, what string, met func(Counters) bool) {
 }
 
 func TestOverTheBudgetTheLargestHalfRequestEndsAndOthersGoOn(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) { c.Budget = budget.New(4 << 20) })
-		small := h.dial(t)
-		small.send("PING\r\n")
-		small.want("+PONG\r\n")
-		argument := "$4000\r\n" + strings.Repeat("x", 4000) + "\r\n"
-		for range 100 { // what the kernel would keep for the first is more than what it takes to send these
-			_, _ = io.WriteString(h.dial(t), "*16\r\n"+strings.Repeat(argument, 15))
-		}
-		h.until(t, "an end for memory", func(c Counters) bool { return c.Refused[Heavy] > 0 })
-		small.send("NEXT\r\n")
-		small.want(":0\r\n")
-	})
+	h := start(t, newStore(-1), func(c *Config) { c.Budget = budget.New(4 << 20) })
+	small := h.dial(t)
+	small.send("PING\r\n")
+	small.want("+PONG\r\n")
+	argument := "$4000\r\n" + strings.Repeat("x", 4000) + "\r\n"
+	for range 100 { // what the kernel would keep for the first is more than what it takes to send these
+		_, _ = io.WriteString(h.dial(t), "*16\r\n"+strings.Repeat(argument, 15))
+	}
+	h.until(t, "an end for memory", func(c Counters) bool { return c.Refused[Heavy] > 0 })
+	small.send("NEXT\r\n")
+	small.want(":0\r\n")
 }
 
 func TestWhoTakesTooMuchIsToldSo(t *testing.T) {
-	h := start(t, "system", newStore(-1), func(c *Config) { c.Budget = budget.New(20 << 10) })
+	h := start(t, newStore(-1), func(c *Config) { c.Budget = budget.New(20 << 10) })
 	p := h.dial(t)
 	_, _ = io.WriteString(p, "*16\r\n"+strings.Repeat("$4000\r\n"+strings.Repeat("x", 4000)+"\r\n", 10))
 	line, err := p.in.ReadString('\n')
@@ -59,7 +57,7 @@ func TestWhoTakesTooMuchIsToldSo(t *testing.T) {
 func TestUnreadRepliesKeepToTheBudget(t *testing.T) {
 	const most = 4 << 20
 	b := budget.New(most)
-	h := start(t, "system", newStore(-1), func(c *Config) { c.Budget = b })
+	h := start(t, newStore(-1), func(c *Config) { c.Budget = b })
 	for range 20 {
 		p := h.dial(t)
 		go func() {
@@ -81,7 +79,7 @@ func TestUnreadRepliesKeepToTheBudget(t *testing.T) {
 }
 
 func TestTheReserveServesWardensThoughAllConnectionsAreUsed(t *testing.T) {
-	h := start(t, "system", newStore(-1), func(c *Config) {
+	h := start(t, newStore(-1), func(c *Config) {
 		c.Limits.Connections, c.Limits.Reserve = 2, 2
 		c.Operator = func(u budget.User) bool { return u == budget.User(os.Geteuid()) }
 	})
@@ -101,15 +99,13 @@ func TestTheReserveServesWardensThoughAllConnectionsAreUsed(t *testing.T) {
 }
 
 func TestWhoMayNotConnectIsToldSo(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) { c.Allow = func(peercred.Credentials) bool { return false } })
-		p := h.dial(t)
-		p.want(fmt.Sprintf("-ERR not allowed: user %d may not connect; see --allow-uid and --allow-gid of the daemon\r\n", os.Getuid()))
-		p.wantEnd()
-		if c := h.Counters(); c.Refused[NotAllowed] != 1 || c.Accepted != 0 {
-			t.Errorf("%+v", c)
-		}
-	})
+	h := start(t, newStore(-1), func(c *Config) { c.Allow = func(peercred.Credentials) bool { return false } })
+	p := h.dial(t)
+	p.want(fmt.Sprintf("-ERR not allowed: user %d may not connect; see --allow-uid and --allow-gid of the daemon\r\n", os.Getuid()))
+	p.wantEnd()
+	if c := h.Counters(); c.Refused[NotAllowed] != 1 || c.Accepted != 0 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // wantRefusal is for a connection that the server closes after one line.
@@ -137,24 +133,22 @@ func (c sleepless) Sleep(ctx context.Context, d time.Duration) error {
 // Those who may not connect, or have more connections than others, stand before everybody else in the
 // kernel's queue of those who connect.
 func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		var allowed atomic.Bool
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			c.Clock = sleepless{t: t}
-			c.Limits.Connections = 1
-			c.Allow = func(peercred.Credentials) bool { return allowed.Load() }
-		})
-		for range 100 {
-			h.dial(t).wantRefusal("-ERR not allowed: ")
-		}
-		allowed.Store(true)
-		p := h.dial(t)
-		p.send("PING\r\n")
-		p.want("+PONG\r\n")
-		for range 100 {
-			h.dial(t).wantRefusal("-ERR too many connections: ")
-		}
+	var allowed atomic.Bool
+	h := start(t, newStore(-1), func(c *Config) {
+		c.Clock = sleepless{t: t}
+		c.Limits.Connections = 1
+		c.Allow = func(peercred.Credentials) bool { return allowed.Load() }
 	})
+	for range 100 {
+		h.dial(t).wantRefusal("-ERR not allowed: ")
+	}
+	allowed.Store(true)
+	p := h.dial(t)
+	p.send("PING\r\n")
+	p.want("+PONG\r\n")
+	for range 100 {
+		h.dial(t).wantRefusal("-ERR too many connections: ")
+	}
 }
 
 // A client that connects again and again takes little of the processor.
@@ -176,19 +170,17 @@ func TestRefusalsArePacedOnceThereAreMoreThanTheQueueHolds(t *testing.T) {
 }
 
 func TestAConnectionThatAsksForNothingIsClosedOnlyWhereThatIsAskedFor(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) { c.Limits.IdleTimeout = 50 * time.Millisecond })
-		p := h.dial(t)
-		p.send("PING\r\n")
-		p.want("+PONG\r\n")
-		p.wantEnd()
-		h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 })
-	})
+	h := start(t, newStore(-1), func(c *Config) { c.Limits.IdleTimeout = 50 * time.Millisecond })
+	p := h.dial(t)
+	p.send("PING\r\n")
+	p.want("+PONG\r\n")
+	p.wantEnd()
+	h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 })
 }
 
 func TestARequestThatWaitsIsNotIdle(t *testing.T) {
 	s := newStore(0)
-	h := start(t, "system", s, func(c *Config) { c.Limits.IdleTimeout = 50 * time.Millisecond })
+	h := start(t, s, func(c *Config) { c.Limits.IdleTimeout = 50 * time.Millisecond })
 	waits, idle := h.dial(t), h.dial(t)
 	waits.send("NEXT\r\n")
 	<-s.waited

@@ -71,7 +71,7 @@ func answeredAfter(t *testing.T, each time.Duration) int64 {
 	})
 	var counted tally.Table
 	pings = counted.Requests(tally.Request{Dialect: "resp", Command: "PING", Code: tally.OK})
-	h = start(t, "system", source, func(c *Config) { c.Clock, c.Count = clock, &counted })
+	h = start(t, source, func(c *Config) { c.Clock, c.Count = clock, &counted })
 	asker = h.dial(t)
 	peers := make([]*peer, waiters)
 	for i := range peers {
@@ -125,7 +125,7 @@ func TestWhatComesBehindAWaitingRequestIsRead(t *testing.T) {
 		tried <- c
 		return generator.Run{}, issue.Wait{For: time.Hour, InTurn: time.Hour}
 	}}
-	h := start(t, "system", source, func(*Config) {})
+	h := start(t, source, func(*Config) {})
 	other, p := h.dial(t), h.dial(t)
 	p.send("NEXT\r\n")
 	waits := <-tried
@@ -165,7 +165,7 @@ func TestWhoWaitsInTurnIsTriedWhenNamed(t *testing.T) {
 		}
 		return generator.Run{}, issue.Wait{For: time.Millisecond, InTurn: time.Hour}
 	}}
-	h := start(t, "system", source, func(c *Config) { c.Clock = clock })
+	h := start(t, source, func(c *Config) { c.Clock = clock })
 	peers, conns := make([]*peer, waiters), make([]*issue.Connection, waiters)
 	for i := range peers {
 		peers[i] = h.dial(t)
@@ -291,7 +291,7 @@ func TestAUserOfManyConnectionsTakesOnePlaceAmongEvents(t *testing.T) {
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 3*(directly+more) {
 		t.Skipf("the descriptor limit is %d", limit.Cur)
 	}
-	h := start(t, "system", newStore(-1), nil)
+	h := start(t, newStore(-1), nil)
 	peers := make([]*peer, directly+more)
 	for i := range peers {
 		peers[i] = h.dial(t)

@@ -1,8 +1,7 @@
 // Package serve answers the connections of a listener with the Redis protocol.
 //
-// On Linux one goroutine serves all connections from an epoll loop of its own; elsewhere each
-// connection has a goroutine. The loop is own code, small as it is, because no library was found
-// that can do all of this: stop reading from a connection whose request waits for IDs, keep a
+// One goroutine serves all connections from an epoll loop of its own. That is own code, small as it
+// is, because no library was found that can do all of this: stop reading from a connection whose request waits for IDs, keep a
 // client's unread replies bounded, and answer what a client asked before it closed its sending
 // side. (gnet 2.9 has an unbounded outbound buffer, cannot pause reading, and closes a half-closed
 // connection; against Redis 7 under redis-benchmark, on two processors shared with the client, it
@@ -60,7 +59,7 @@ type Config struct {
 	Clock    clockguard.Clock                // nil: the machine's
 	Count    *tally.Table                    // where requests are counted; nil: a table of the server's own
 	// Feed is called by the event loop each FeedEvery, as a sign that it is alive; 0: never. It
-	// must not wait. An engine without a loop has no such sign.
+	// must not wait.
 	Feed      func()
 	FeedEvery time.Duration
 }
@@ -150,7 +149,6 @@ func (c *counts) end(u budget.User) {
 type Server struct {
 	config   Config
 	logs     logging.Limited // the same as the config's
-	start    func(Config, *web) (engine, error)
 	web      *web
 	counts   counts
 	admitted atomic.Int64           // the number of the last connection
@@ -184,12 +182,12 @@ func New(c Config) *Server {
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, logs: limited, start: startEngine, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, logs: limited, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
-	s.web.tooMuch = func(u budget.User) {
+	s.web.tooMuch = func() {
 		if e := s.engine.Load(); e != nil {
-			(*e).tooMuch(u)
+			(*e).tooMuch()
 		}
 	}
 	return s
@@ -257,19 +255,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	defer close(s.done)
 	defer s.logs.Close()
-	e, err := s.start(s.config, s.web)
+	e, err := startEngine(s.config, s.web)
 	if err != nil {
 		s.doors.end(nil)
 		return fmt.Errorf("cannot serve connections: %w", err)
 	}
 	s.engine.Store(&e)
-	if h, ok := e.(handing); ok {
-		for _, c := range s.adopted {
-			s.admitted.Store(max(s.admitted.Load(), c.ID))
-		}
-		h.inherit(s.adopted, &s.counts)
-		s.adopted = nil
+	for _, c := range s.adopted {
+		s.admitted.Store(max(s.admitted.Load(), c.ID))
 	}
+	e.inherit(s.adopted, &s.counts)
+	s.adopted = nil
 	s.web.begin()
 
 	main := newDoor(l)

@@ -22,13 +22,6 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// engines are run through the same tests: the one of this system, and the one for systems without
-// an engine of their own.
-var engines = map[string]func(Config, *web) (engine, error){
-	"system":     startEngine,
-	"goroutines": func(c Config, a *web) (engine, error) { return startGoroutines(c, a), nil },
-}
-
 // store is a Source that counts up while it has something.
 type store struct {
 	mu     sync.Mutex
@@ -83,7 +76,7 @@ type host struct {
 // deadline ends a test that would hang, so that it fails instead.
 const deadline = 30 * time.Second
 
-func start(t *testing.T, engine string, source resp.Source, change func(*Config)) *host {
+func start(t *testing.T, source resp.Source, change func(*Config)) *host {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	c := Config{Source: source, Layout: layout, Version: "test"}
@@ -91,7 +84,6 @@ func start(t *testing.T, engine string, source resp.Source, change func(*Config)
 		change(&c)
 	}
 	h := &host{Server: New(c), path: filepath.Join(t.TempDir(), "s"), served: make(chan error, 1)}
-	h.start = engines[engine]
 	l := must.Get(net.Listen("unix", h.path))(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -143,166 +135,138 @@ func (p *peer) wantEnd() {
 	}
 }
 
-func each(t *testing.T, test func(t *testing.T, engine string)) {
-	for name := range engines {
-		t.Run(name, func(t *testing.T) { test(t, name) })
-	}
-}
-
 func TestPipeline(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		p := start(t, engine, newStore(-1), nil).dial(t)
-		p.send("*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\nPING\r\nNEXT 2\r\nRUN 5\r\nNOSUCH\r\n")
-		p.want(":0\r\n:1\r\n+PONG\r\n*2\r\n:2\r\n:3\r\n*3\r\n:1\r\n:4\r\n:5\r\n-ERR unknown command 'NOSUCH'")
-	})
+	p := start(t, newStore(-1), nil).dial(t)
+	p.send("*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\nPING\r\nNEXT 2\r\nRUN 5\r\nNOSUCH\r\n")
+	p.want(":0\r\n:1\r\n+PONG\r\n*2\r\n:2\r\n:3\r\n*3\r\n:1\r\n:4\r\n:5\r\n-ERR unknown command 'NOSUCH'")
 }
 
 func TestRequestInPieces(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		p := start(t, engine, newStore(-1), nil).dial(t)
-		for range 3 { // the PING's reply shows that the piece before has arrived by itself
-			p.send("PING\r\n*1\r\n$4\r\nNE")
-			p.want("+PONG\r\n")
-			p.send("XT\r\n")
-			p.in.Discard(4) // the next read fails as well
-		}
-	})
+	p := start(t, newStore(-1), nil).dial(t)
+	for range 3 { // the PING's reply shows that the piece before has arrived by itself
+		p.send("PING\r\n*1\r\n$4\r\nNE")
+		p.want("+PONG\r\n")
+		p.send("XT\r\n")
+		p.in.Discard(4) // the next read fails as well
+	}
 }
 
 // A request that waits holds up what follows on its connection, and nothing else.
 func TestWaitingHoldsUpNobodyElse(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		s := newStore(0)
-		h := start(t, engine, s, nil)
-		a, b := h.dial(t), h.dial(t)
-		a.send("PING\r\nNEXT 2\r\nPING\r\n")
-		a.want("+PONG\r\n")
-		<-s.waited
-		b.send("PING\r\nDECODE 0\r\nINFO\r\nHELLO\r\nPING last\r\n")
-		b.want("+PONG\r\n*12\r\n")
-		for line := ""; line != "last\r\n"; {
-			line = must.Get(b.in.ReadString('\n'))(t)
-		}
-		a.send("NEXT\r\n") // while it waits
-		s.put(3)
-		h.Wake()
-		a.want("*2\r\n:0\r\n:1\r\n+PONG\r\n:2\r\n")
-	})
+	s := newStore(0)
+	h := start(t, s, nil)
+	a, b := h.dial(t), h.dial(t)
+	a.send("PING\r\nNEXT 2\r\nPING\r\n")
+	a.want("+PONG\r\n")
+	<-s.waited
+	b.send("PING\r\nDECODE 0\r\nINFO\r\nHELLO\r\nPING last\r\n")
+	b.want("+PONG\r\n*12\r\n")
+	for line := ""; line != "last\r\n"; {
+		line = must.Get(b.in.ReadString('\n'))(t)
+	}
+	a.send("NEXT\r\n") // while it waits
+	s.put(3)
+	h.Wake()
+	a.want("*2\r\n:0\r\n:1\r\n+PONG\r\n:2\r\n")
 }
 
 func TestWaitIsOverByItself(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		for _, wait := range []issue.Wait{{For: time.Millisecond}, {For: 3 * time.Millisecond, Event: true}, {}} {
-			s := newStore(0)
-			s.wait = wait
-			h := start(t, engine, s, nil)
-			p := h.dial(t)
-			p.send("NEXT\r\n")
-			<-s.waited
-			s.put(1)
-			p.want(":0\r\n")
-		}
-	})
+	for _, wait := range []issue.Wait{{For: time.Millisecond}, {For: 3 * time.Millisecond, Event: true}, {}} {
+		s := newStore(0)
+		s.wait = wait
+		h := start(t, s, nil)
+		p := h.dial(t)
+		p.send("NEXT\r\n")
+		<-s.waited
+		s.put(1)
+		p.want(":0\r\n")
+	}
 }
 
 func TestUnavailable(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		s := newStore(0)
-		h := start(t, engine, s, nil)
-		p := h.dial(t)
-		p.send("NEXT 5\r\nPING\r\n")
-		<-s.waited
-		s.fail(errors.New("no lane"))
-		h.Wake()
-		p.want("-UNAVAILABLE no lane\r\n+PONG\r\n")
-	})
+	s := newStore(0)
+	h := start(t, s, nil)
+	p := h.dial(t)
+	p.send("NEXT 5\r\nPING\r\n")
+	<-s.waited
+	s.fail(errors.New("no lane"))
+	h.Wake()
+	p.want("-UNAVAILABLE no lane\r\n+PONG\r\n")
 }
 
 func TestBrokenFrameEndsItsConnectionOnly(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), nil)
-		good, bad := h.dial(t), h.dial(t)
-		good.send("NEXT\r\n")
-		good.want(":0\r\n")
-		bad.send("NEXT\r\n*1\r\nPING\r\n")
-		bad.want(":1\r\n-ERR Protocol error: expected '$', got 'P'; the connection is closed\r\n")
-		bad.wantEnd()
-		long := h.dial(t)
-		go func() { _, _ = io.WriteString(long, strings.Repeat("x", 100<<10)) }() // its end may find the connection closed
-		long.want("-ERR Protocol error: a line has at most 65536 bytes; the connection is closed\r\n")
-		good.send("NEXT\r\n")
-		good.want(":2\r\n")
-	})
+	h := start(t, newStore(-1), nil)
+	good, bad := h.dial(t), h.dial(t)
+	good.send("NEXT\r\n")
+	good.want(":0\r\n")
+	bad.send("NEXT\r\n*1\r\nPING\r\n")
+	bad.want(":1\r\n-ERR Protocol error: expected '$', got 'P'; the connection is closed\r\n")
+	bad.wantEnd()
+	long := h.dial(t)
+	go func() { _, _ = io.WriteString(long, strings.Repeat("x", 100<<10)) }() // its end may find the connection closed
+	long.want("-ERR Protocol error: a line has at most 65536 bytes; the connection is closed\r\n")
+	good.send("NEXT\r\n")
+	good.want(":2\r\n")
 }
 
 func TestQuit(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		p := start(t, engine, newStore(-1), nil).dial(t)
-		p.send("NEXT\r\nQUIT\r\n")
-		p.want(":0\r\n+OK\r\n")
-		p.wantEnd()
-	})
+	p := start(t, newStore(-1), nil).dial(t)
+	p.send("NEXT\r\nQUIT\r\n")
+	p.want(":0\r\n+OK\r\n")
+	p.wantEnd()
 }
 
 // A client that has sent all it wanted and says so still gets every reply, those that had to wait
 // too.
 func TestHalfClose(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		s := newStore(100)
-		h := start(t, engine, s, nil)
-		p := h.dial(t)
-		p.send(strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 3000) + "RUN 7\r\n")
-		must.Do(t, p.CloseWrite())
-		<-s.waited
-		s.put(-1)
-		h.Wake()
-		for i := range 3000 {
-			p.want(fmt.Sprintf(":%d\r\n", i))
-		}
-		p.want("*3\r\n:1\r\n:3000\r\n:7\r\n")
-		p.wantEnd()
-	})
+	s := newStore(100)
+	h := start(t, s, nil)
+	p := h.dial(t)
+	p.send(strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 3000) + "RUN 7\r\n")
+	must.Do(t, p.CloseWrite())
+	<-s.waited
+	s.put(-1)
+	h.Wake()
+	for i := range 3000 {
+		p.want(fmt.Sprintf(":%d\r\n", i))
+	}
+	p.want("*3\r\n:1\r\n:3000\r\n:7\r\n")
+	p.wantEnd()
 }
 
 func TestTooManyConnections(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) { c.Limits.Connections = 2 })
-		for range 2 {
-			p := h.dial(t)
-			p.send("PING\r\n")
-			p.want("+PONG\r\n")
-		}
+	h := start(t, newStore(-1), func(c *Config) { c.Limits.Connections = 2 })
+	for range 2 {
 		p := h.dial(t)
-		p.want("-ERR too many connections: the limit is 2; close some, or raise --max-connections\r\n")
-		p.wantEnd()
-		if c := h.Counters(); c.Connections != 2 || c.Accepted != 2 || c.Refused[Full] != 1 || c.Requests != 2 {
-			t.Errorf("counters %+v", c)
-		}
-	})
+		p.send("PING\r\n")
+		p.want("+PONG\r\n")
+	}
+	p := h.dial(t)
+	p.want("-ERR too many connections: the limit is 2; close some, or raise --max-connections\r\n")
+	p.wantEnd()
+	if c := h.Counters(); c.Connections != 2 || c.Accepted != 2 || c.Refused[Full] != 1 || c.Requests != 2 {
+		t.Errorf("counters %+v", c)
+	}
 }
 
 // Who has no connection is not told to close some.
 func TestAUserWithoutConnectionsIsToldWhoHasThem(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) { c.Limits.Connections = 1 })
-		h.counts.connections.Come(budget.User(os.Getuid() + 1))
-		p := h.dial(t)
-		p.want("-ERR too many connections: the limit is 1, and other users have them all; try again later, or raise --max-connections\r\n")
-		p.wantEnd()
-	})
+	h := start(t, newStore(-1), func(c *Config) { c.Limits.Connections = 1 })
+	h.counts.connections.Come(budget.User(os.Getuid() + 1))
+	p := h.dial(t)
+	p.want("-ERR too many connections: the limit is 1, and other users have them all; try again later, or raise --max-connections\r\n")
+	p.wantEnd()
 }
 
 func TestCounters(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), nil)
-		p := h.dial(t)
-		p.send("NEXT 10\r\nRUN 5\r\nNEXT\r\nNEXT 0\r\nQUIT\r\n")
-		_, _ = io.ReadAll(p.in)
-		must.Do(t, h.Drain(context.Background()))
-		if got, want := h.Counters(), (Counters{Accepted: 1, Requests: 5, IDs: 16, Errors: 1}); got != want {
-			t.Errorf("got %+v, want %+v", got, want)
-		}
-	})
+	h := start(t, newStore(-1), nil)
+	p := h.dial(t)
+	p.send("NEXT 10\r\nRUN 5\r\nNEXT\r\nNEXT 0\r\nQUIT\r\n")
+	_, _ = io.ReadAll(p.in)
+	must.Do(t, h.Drain(context.Background()))
+	if got, want := h.Counters(), (Counters{Accepted: 1, Requests: 5, IDs: 16, Errors: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
 }
 
 // brittle is a listener whose first accepts fail.

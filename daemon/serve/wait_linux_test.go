@@ -16,7 +16,7 @@ import (
 // Who has waited longest is served first, and who got something queues up again behind the others.
 func TestWaitingIsFirstComeFirstServed(t *testing.T) {
 	s := newStore(0)
-	h := start(t, "system", s, nil)
+	h := start(t, s, nil)
 	var peers []*peer
 	for range 5 {
 		p := h.dial(t)
@@ -44,7 +44,7 @@ func TestWaitIsOnTheClock(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
 	s := newStore(0)
 	s.wait = issue.Wait{For: 700 * time.Microsecond}
-	h := start(t, "system", s, func(c *Config) { c.Clock = clock })
+	h := start(t, s, func(c *Config) { c.Clock = clock })
 	p, other := h.dial(t), h.dial(t)
 	p.send("NEXT\r\n")
 	<-s.waited
@@ -63,7 +63,7 @@ func TestNearestWaitEnds(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
 	s := newStore(0)
 	s.wait = issue.Wait{For: time.Hour}
-	h := start(t, "system", s, func(c *Config) { c.Clock = clock })
+	h := start(t, s, func(c *Config) { c.Clock = clock })
 	far, near := h.dial(t), h.dial(t)
 	far.send("NEXT\r\n")
 	<-s.waited
@@ -100,7 +100,7 @@ func TestNearestWaitEnds(t *testing.T) {
 // A client that goes away while its request waits does not stay until there are IDs.
 func TestWaiterThatGoesAway(t *testing.T) {
 	s := newStore(0)
-	h := start(t, "system", s, nil)
+	h := start(t, s, nil)
 	p := h.dial(t)
 	p.send("NEXT\r\n")
 	<-s.waited
@@ -114,7 +114,7 @@ func TestWaiterThatGoesAway(t *testing.T) {
 func TestWaitOnTheMachinesClock(t *testing.T) {
 	s := newStore(0)
 	s.wait = issue.Wait{For: 2 * time.Millisecond}
-	h := start(t, "system", s, nil)
+	h := start(t, s, nil)
 	p := h.dial(t)
 	for i := range 3 {
 		p.send("NEXT\r\n")
@@ -128,7 +128,7 @@ func TestWaitOnTheMachinesClock(t *testing.T) {
 // gets its own.
 func TestCrowd(t *testing.T) {
 	const clients, requests = 2 * batchActive, 200
-	h := start(t, "system", newStore(clients*requests), nil)
+	h := start(t, newStore(clients*requests), nil)
 	var all sync.WaitGroup
 	for range clients {
 		p := h.dial(t)
@@ -158,7 +158,7 @@ func TestCrowd(t *testing.T) {
 // Who waits for IDs is counted as long as that takes.
 func TestWaitingIsCounted(t *testing.T) {
 	s := newStore(0)
-	h := start(t, "system", s, nil)
+	h := start(t, s, nil)
 	p := h.dial(t)
 	p.send("NEXT\r\n")
 	<-s.waited

@@ -49,7 +49,7 @@ type web struct {
 	reads turnstile.Turnstile // of HTTP/2, and of all where they are many
 	many  atomic.Int64        // how many connections are open, for those who do not hold the lock
 
-	tooMuch func(budget.User) // called when more is kept than the budget allows, for that user too; nil: nobody cares
+	tooMuch func() // called when more is kept than the budget allows; nil: nobody cares
 
 	mu     sync.Mutex
 	comes  sync.Cond // somebody came or left, or the listeners were closed

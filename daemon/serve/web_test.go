@@ -47,55 +47,49 @@ func (p *peer) wantResponse(status int, body string) {
 }
 
 func TestAFirstLineMayArriveInParts(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(sayPath))
-		web, redis := h.dial(t), h.dial(t)
-		for i := range getX {
-			web.send(getX[i : i+1])
-		}
-		web.wantResponse(200, "/x")
-		for _, part := range []string{"NE", "XT", "\r", "\nPI", "NG\r\n"} {
-			redis.send(part)
-		}
-		redis.want(":0\r\n+PONG\r\n")
-	})
+	h := start(t, newStore(-1), answering(sayPath))
+	web, redis := h.dial(t), h.dial(t)
+	for i := range getX {
+		web.send(getX[i : i+1])
+	}
+	web.wantResponse(200, "/x")
+	for _, part := range []string{"NE", "XT", "\r", "\nPI", "NG\r\n"} {
+		redis.send(part)
+	}
+	redis.want(":0\r\n+PONG\r\n")
 }
 
 func TestAServerWithoutHTTPAnswersWithRESP(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		p := start(t, engine, newStore(-1), nil).dial(t)
-		p.send("GET / HTTP/1.1\r\n")
-		if line, err := p.in.ReadString('\n'); !strings.HasPrefix(line, "-ERR ") {
-			t.Errorf("got %q (%v)", line, err)
-		}
-	})
+	p := start(t, newStore(-1), nil).dial(t)
+	p.send("GET / HTTP/1.1\r\n")
+	if line, err := p.in.ReadString('\n'); !strings.HasPrefix(line, "-ERR ") {
+		t.Errorf("got %q (%v)", line, err)
+	}
 }
 
 func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		b := budget.New(1 << 30)
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			answering(sayPath)(c)
-			c.Limits.Connections, c.Budget = 2, b
-		})
-		web := h.dial(t)
-		web.send(getX)
-		web.wantResponse(200, "/x")
-		if used := b.Used(); used < webConnBytes {
-			t.Errorf("%d bytes are kept for it", used)
-		}
-		other := h.dial(t)
-		other.send("PING\r\n")
-		other.want("+PONG\r\n")
-		h.dial(t).want("-ERR too many connections")
-		_ = web.Close()
-		h.until(t, "the end of both", func(c Counters) bool { return c.Connections == 1 })
-		_ = other.Close()
-		h.until(t, "no connection", func(c Counters) bool { return c.Connections == 0 })
-		if used := b.Used(); used != 0 {
-			t.Errorf("%d bytes are kept for nobody", used)
-		}
+	b := budget.New(1 << 30)
+	h := start(t, newStore(-1), func(c *Config) {
+		answering(sayPath)(c)
+		c.Limits.Connections, c.Budget = 2, b
 	})
+	web := h.dial(t)
+	web.send(getX)
+	web.wantResponse(200, "/x")
+	if used := b.Used(); used < webConnBytes {
+		t.Errorf("%d bytes are kept for it", used)
+	}
+	other := h.dial(t)
+	other.send("PING\r\n")
+	other.want("+PONG\r\n")
+	h.dial(t).want("-ERR too many connections")
+	_ = web.Close()
+	h.until(t, "the end of both", func(c Counters) bool { return c.Connections == 1 })
+	_ = other.Close()
+	h.until(t, "no connection", func(c Counters) bool { return c.Connections == 0 })
+	if used := b.Used(); used != 0 {
+		t.Errorf("%d bytes are kept for nobody", used)
+	}
 }
 
 // A user who has most connections loses one for another, whatever they speak.
@@ -104,7 +98,7 @@ func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
 	c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
 	answering(sayPath)(&c)
 	s := New(c)
-	e := must.Get(engines["system"](s.config, s.web))(t)
+	e := must.Get(startEngine(s.config, s.web))(t)
 	s.web.begin()
 	h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
 	l := must.Get(net.Listen("unix", h.path))(t)
@@ -136,134 +130,122 @@ func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
 }
 
 func TestOverTheBudgetTheOldestConnectionThatSpeaksHTTPEnds(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		b := budget.New(40 * webConnBytes)
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			answering(sayPath)(c)
-			c.Budget = b
-		})
-		first := h.dial(t)
-		first.send(getX)
-		first.wantResponse(200, "/x")
-		for range 100 {
-			p := h.dial(t)
-			p.send(getX)
-			p.wantResponse(200, "/x")
-		}
-		first.wantEnd()
-		h.until(t, "the budget", func(c Counters) bool { return c.Refused[Heavy] > 0 && b.Used() <= b.Limit() })
+	b := budget.New(40 * webConnBytes)
+	h := start(t, newStore(-1), func(c *Config) {
+		answering(sayPath)(c)
+		c.Budget = b
 	})
+	first := h.dial(t)
+	first.send(getX)
+	first.wantResponse(200, "/x")
+	for range 100 {
+		p := h.dial(t)
+		p.send(getX)
+		p.wantResponse(200, "/x")
+	}
+	first.wantEnd()
+	h.until(t, "the budget", func(c Counters) bool { return c.Refused[Heavy] > 0 && b.Used() <= b.Limit() })
 }
 
 func TestAFirstLineThatDoesNotEndIsIdle(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), func(c *Config) {
-			answering(sayPath)(c)
-			c.Limits.IdleTimeout = 20 * time.Millisecond
-		})
-		p := h.dial(t)
-		p.send("GET /x HT")
-		p.wantEnd()
-		h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 && c.Connections == 0 })
+	h := start(t, newStore(-1), func(c *Config) {
+		answering(sayPath)(c)
+		c.Limits.IdleTimeout = 20 * time.Millisecond
 	})
+	p := h.dial(t)
+	p.send("GET /x HT")
+	p.wantEnd()
+	h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 && c.Connections == 0 })
 }
 
 func TestDisconnectEndsThoseThatSpeakHTTP(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		h := start(t, engine, newStore(-1), answering(sayPath))
-		web := h.dial(t)
-		web.send(getX)
-		web.wantResponse(200, "/x")
-		h.Disconnect()
-		web.wantEnd()
-		again := h.dial(t)
-		again.send(getX)
-		again.wantResponse(200, "/x")
-	})
+	h := start(t, newStore(-1), answering(sayPath))
+	web := h.dial(t)
+	web.send(getX)
+	web.wantResponse(200, "/x")
+	h.Disconnect()
+	web.wantEnd()
+	again := h.dial(t)
+	again.send(getX)
+	again.wantResponse(200, "/x")
 }
 
 // A drain has the request answered that is under way, and ends those that have none.
 func TestDrainAnswersWhatSpeaksHTTP(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		asked, answer := make(chan struct{}), make(chan struct{})
-		h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/slow" {
-				close(asked)
-				<-answer
-			}
-			sayPath(w, r)
-		}))
-		idle, busy, half := h.dial(t), h.dial(t), h.dial(t)
-		half.send(getX[:len(getX)-2])
-		idle.send(getX)
-		idle.wantResponse(200, "/x")
-		busy.send(strings.Replace(getX, "/x", "/slow", 1))
-		<-asked
-		drained := make(chan error, 1)
-		go func() { drained <- h.Drain(context.Background()) }()
-		idle.wantEnd()
-		half.wantEnd()
-		close(answer)
-		busy.wantResponse(200, "/slow")
-		busy.wantEnd()
-		must.Do(t, <-drained)
-		if c := h.Counters(); c.Connections != 0 {
-			t.Errorf("%+v", c)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	h := start(t, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(asked)
+			<-answer
 		}
-	})
+		sayPath(w, r)
+	}))
+	idle, busy, half := h.dial(t), h.dial(t), h.dial(t)
+	half.send(getX[:len(getX)-2])
+	idle.send(getX)
+	idle.wantResponse(200, "/x")
+	busy.send(strings.Replace(getX, "/x", "/slow", 1))
+	<-asked
+	drained := make(chan error, 1)
+	go func() { drained <- h.Drain(context.Background()) }()
+	idle.wantEnd()
+	half.wantEnd()
+	close(answer)
+	busy.wantResponse(200, "/slow")
+	busy.wantEnd()
+	must.Do(t, <-drained)
+	if c := h.Counters(); c.Connections != 0 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // A request that has arrived when a drain begins is answered, although nobody has looked at its
 // connection yet.
 func TestDrainAnswersHTTPThatWasReceived(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		for range 20 {
-			h := start(t, engine, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
-				select {
-				case <-r.Context().Done(): // it would be taken for one whose client has gone
-					w.WriteHeader(http.StatusServiceUnavailable)
-				case <-time.After(time.Millisecond):
-				}
-				sayPath(w, r)
-			}))
-			first := h.dial(t)
-			first.send("PING\r\n")
-			first.want("+PONG\r\n")
-			var all []*peer
-			for range 50 {
-				p := h.dial(t)
-				p.send(getX)
-				all = append(all, p)
+	for range 20 {
+		h := start(t, newStore(-1), answering(func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-r.Context().Done(): // it would be taken for one whose client has gone
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case <-time.After(time.Millisecond):
 			}
-			must.Do(t, h.Drain(context.Background()))
-			for _, p := range all {
-				p.wantResponse(200, "/x")
-			}
+			sayPath(w, r)
+		}))
+		first := h.dial(t)
+		first.send("PING\r\n")
+		first.want("+PONG\r\n")
+		var all []*peer
+		for range 50 {
+			p := h.dial(t)
+			p.send(getX)
+			all = append(all, p)
 		}
-	})
+		must.Do(t, h.Drain(context.Background()))
+		for _, p := range all {
+			p.wantResponse(200, "/x")
+		}
+	}
 }
 
 func TestADrainThatTakesTooLongEndsHTTPToo(t *testing.T) {
-	each(t, func(t *testing.T, engine string) {
-		asked := make(chan struct{})
-		h := start(t, engine, newStore(-1), answering(func(_ http.ResponseWriter, r *http.Request) {
-			close(asked)
-			<-r.Context().Done()
-		}))
-		p := h.dial(t)
-		p.send(getX)
-		<-asked
-		ctx, cancel := context.WithCancel(context.Background())
-		drained := make(chan error, 1)
-		go func() { drained <- h.Drain(ctx) }()
-		cancel()
-		if err := <-drained; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
-		if _, err := io.ReadAll(p.in); err != nil {
-			t.Errorf("the connection has not ended: %v", err)
-		}
-	})
+	asked := make(chan struct{})
+	h := start(t, newStore(-1), answering(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	}))
+	p := h.dial(t)
+	p.send(getX)
+	<-asked
+	ctx, cancel := context.WithCancel(context.Background())
+	drained := make(chan error, 1)
+	go func() { drained <- h.Drain(ctx) }()
+	cancel()
+	if err := <-drained; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := io.ReadAll(p.in); err != nil {
+		t.Errorf("the connection has not ended: %v", err)
+	}
 }
 
 // readingConn counts what is read of it at once.

@@ -59,7 +59,7 @@ func (v *WebConn) Hold(by int) {
 	}
 	a.mu.Unlock()
 	if over && a.tooMuch != nil {
-		a.tooMuch(v.user())
+		a.tooMuch()
 	}
 }
 
