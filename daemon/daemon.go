@@ -169,7 +169,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 	}
 	defer func() { d.lock.Free() }()
 	defer d.closeAddress()
-	from, err := succeed(ctx, d)
+	from, err := d.succeed(ctx)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -31,42 +29,31 @@ func (c Config) settings(layout fmt.Stringer) takeover.Settings {
 	return takeover.Settings{Layout: fmt.Sprintf("%s;datacenter=%d", layout, c.IDs.Datacenter), Coord: c.coordinator().Text}
 }
 
-// newcomer is a daemon that may take over from another.
-type newcomer struct {
-	daemon   *Daemon
-	config   Config
-	settings takeover.Settings
-	joins    coord.Layout
-	clock    clockguard.Clock
-	open     func(context.Context) (coord.Coordinator, error)
-	log      hclog.Logger
-}
-
 // asksAtMost is how often a newcomer asks a daemon that ends the conversation without a reason.
 const asksAtMost = 3
 
 // takeOver takes over from the daemon that runs on the socket; nil if there is none, or it is gone
 // meanwhile.
-func (n newcomer) takeOver(ctx context.Context) (p *predecessor, err error) {
+func (d *Daemon) takeOver(ctx context.Context, settings takeover.Settings) (p *predecessor, err error) {
 	for range asksAtMost {
-		p, err = n.try(ctx)
+		p, err = d.tryTakeOver(ctx, settings)
 		if !errors.Is(err, takeover.ErrBroken) || ctx.Err() != nil {
 			break
 		}
-		n.log.Warn("the running daemon did not hand over; asking again", "reason", err)
+		d.log.Warn("the running daemon did not hand over; asking again", "reason", err)
 	}
 	return p, err
 }
 
-func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
-	opened, cluster, unfit := n.rehearse(ctx)
+func (d *Daemon) tryTakeOver(ctx context.Context, settings takeover.Settings) (p *predecessor, err error) {
+	opened, cluster, unfit := d.rehearse(ctx)
 	defer func() {
 		if p == nil && opened != nil {
 			_ = opened.Close() // nothing was done with it
 		}
 	}()
-	n.settings.Cluster = cluster
-	running, err := takeover.Ask(ctx, n.config.Socket.Path, n.config.Version, n.settings)
+	settings.Cluster = cluster
+	running, err := takeover.Ask(ctx, d.config.Socket.Path, d.config.Version, settings)
 	if errors.Is(err, takeover.ErrNobody) {
 		return nil, nil
 	}
@@ -81,11 +68,11 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if unfit != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on, as this one could not claim a worker ID in its cluster: %w", unfit)
 	}
-	n.daemon.opened, opened = opened, nil
-	held, err := n.daemon.claimBeside(ctx, running.Running)
+	d.opened, opened = opened, nil
+	held, err := d.claimBeside(ctx, running.Running)
 	defer func() {
 		if p == nil {
-			n.daemon.leaveAlone(ctx)
+			d.leaveAlone(ctx)
 		}
 	}()
 	if err != nil {
@@ -98,24 +85,24 @@ func (n newcomer) try(ctx context.Context) (p *predecessor, err error) {
 	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
 	}
-	n.daemon.clock.Exceed(handed.Time.Wall, handed.Time.Boot)
-	n.config.Service.HoldUntil(running.Over())
-	n.log.Info("took over", "from", running.Version, "connections", len(handed.open))
+	d.clock.Exceed(handed.Time.Wall, handed.Time.Boot)
+	d.config.Service.HoldUntil(running.Over())
+	d.log.Info("took over", "from", running.Version, "connections", len(handed.open))
 	return handed, nil
 }
 
 // rehearse opens the coordinator, for the start to use, and looks whether this daemon fits into its
 // cluster, and which that is. It writes nothing.
-func (n newcomer) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
-	ctx, cancel := clockguard.WithTimeout(ctx, n.clock, rehearsal)
+func (d *Daemon) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
+	ctx, cancel := clockguard.WithTimeout(ctx, d.clock, rehearsal)
 	defer cancel()
-	c, err = n.open(ctx)
+	c, err = d.reload.dial(ctx, d.Identity())
 	if err != nil {
 		return nil, "", err
 	}
 	found, err := c.(coord.Operator).Inspect(ctx)
 	if err == nil {
-		err = n.joins.Fits(found)
+		err = d.config.joins(d.layout).Fits(found)
 	}
 	return c, found.UUID, err
 }
@@ -199,7 +186,7 @@ const (
 // succeed takes the socket's lock, and takes over from the daemon that runs there if this one is to.
 // Where somebody has the lock and cannot be asked, as while another newcomer takes over, it waits until
 // there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
-func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
+func (d *Daemon) succeed(ctx context.Context) (_ *predecessor, err error) {
 	if !d.config.Takeover {
 		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.note())
 		return nil, err
@@ -208,15 +195,13 @@ func succeed(ctx context.Context, d *Daemon) (_ *predecessor, err error) {
 	if err := d.config.Check(); err != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
 	}
-	n := newcomer{d, d.config, d.config.settings(d.layout), d.config.joins(d.layout), d.clock, func(ctx context.Context) (coord.Coordinator, error) {
-		return d.reload.dial(ctx, d.Identity())
-	}, d.log}
-	if err := d.reserve(&n.settings); err != nil {
+	settings := d.config.settings(d.layout)
+	if err := d.reserve(&settings); err != nil {
 		return nil, fmt.Errorf("--takeover: the running daemon goes on: %w", err)
 	}
 	begun, said := d.clock.Now().Mono, false
 	for {
-		from, err := n.takeOver(ctx)
+		from, err := d.takeOver(ctx, settings)
 		if err != nil {
 			return nil, err
 		}
