@@ -46,7 +46,7 @@ func (w *web) config(d *Daemon) rest.Config {
 	return rest.Config{
 		Take: w.taker, Layout: d.layout, Form: as, Coder: d.forms.coder.Load, Tenants: d.config.IDs.Tenants, MaxCount: d.config.Socket.MaxCount,
 		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
-		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock, Idle: d.config.Socket.IdleTimeout,
+		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock,
 		Leaving: w.leaving.Load, Unserved: d.tcp.Refuse,
 	}
 }

@@ -74,20 +74,18 @@ type Config struct {
 	Unserved func(r *http.Request, ids bool) *resp.Refusal
 	Log      hclog.Logger  // nil: nothing is logged
 	Block    time.Duration // for how long a request for IDs may wait, at most
-	Idle     time.Duration // for how long a connection may ask for nothing; 0: two minutes
 }
 
 // Bounds of what a client may cost.
 const (
 	headerTimeout = 10 * time.Second // in which a request's header must have arrived
 	replyTimeout  = 10 * time.Second // in which a client must take a reply, beside what it waits for IDs
-	defaultIdle   = 2 * time.Minute
-	logEvery      = time.Second // between two lines of the log, at least
-	mostHeader    = 16 << 10    // bytes, of the first line and all fields
-	mostStreams   = 100         // of an HTTP/2 connection, at once
-	crowdStreams  = 4           // the same where its user has many connections
-	mostAhead     = 64 << 10    // bytes that such a connection may send before they are read: the least that HTTP/2 has
-	frameBytes    = 16 << 10    // the largest frame
+	logEvery      = time.Second      // between two lines of the log, at least
+	mostHeader    = 16 << 10         // bytes, of the first line and all fields
+	mostStreams   = 100              // of an HTTP/2 connection, at once
+	crowdStreams  = 4                // the same where its user has many connections
+	mostAhead     = 64 << 10         // bytes that such a connection may send before they are read: the least that HTTP/2 has
+	frameBytes    = 16 << 10         // the largest frame
 	// fewRequests are no crowd: turns cost each of them a tenth of its time.
 	fewRequests = 64
 	streamBytes = 32 << 10 // what such a request takes: a stack, and buffers
@@ -98,7 +96,6 @@ type Server struct {
 	config   Config
 	routes   map[string]*route
 	open     sync.WaitGroup // connections
-	idle     *idlers
 	enter    turnstile.Turnstile
 	failures logging.Limited // what net/http says of connections
 	few      int64           // so many requests at once begin without waiting for their turn
@@ -124,11 +121,7 @@ func path(name string, serve func(*Server, *request), params ...string) *route {
 
 // New makes a server.
 func New(c Config) *Server {
-	after := c.Idle
-	if after <= 0 {
-		after = defaultIdle
-	}
-	s := &Server{config: c, idle: newIdlers(c.Clock, after), few: fewRequests}
+	s := &Server{config: c, few: fewRequests}
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
@@ -186,7 +179,6 @@ func (s *Server) serving(streams int) *http.Server {
 // Wait returns once the goroutines of all connections have ended.
 func (s *Server) Wait() {
 	s.open.Wait()
-	s.idle.close()
 	s.failures.Close()
 }
 
@@ -206,12 +198,10 @@ func (s *Server) follow(c net.Conn, state http.ConnState) {
 		s.open.Add(1)
 	case http.StateClosed, http.StateHijacked:
 		s.open.Done()
-		s.idle.gone(c)
 	default:
-		s.idle.is(c, state == http.StateIdle)
-	}
-	if a, ok := c.(interface{ Asking(bool) }); ok {
-		a.Asking(state == http.StateActive)
+		if a, ok := c.(interface{ Asking(bool) }); ok {
+			a.Asking(state == http.StateActive)
+		}
 	}
 }
 

@@ -28,6 +28,11 @@ func (c atTimeouts) WithTimeout(ctx context.Context, _ time.Duration) (context.C
 	return ctx, cancel
 }
 
+func (c atTimeouts) Sleep(ctx context.Context, _ time.Duration) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // silentHTTP is a server that answers nothing.
 type silentHTTP struct{ accepted chan<- *WebConn }
 

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"slices"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -184,9 +183,6 @@ func (c *conn) idler(other *conn) bool {
 
 // busy tells whether something is under way.
 func (c *conn) busy() bool { return c.waits || c.more || c.sending > 0 || c.unsent() > 0 }
-
-// sweepOf is how often idle connections are looked for.
-func sweepOf(timeout time.Duration) time.Duration { return max(timeout/8, time.Millisecond) }
 
 // endIdle ends the connections whose client has asked for nothing for too long. Each look begins a
 // new epoch of batching, so that a connection's epoch tells whether it has asked since the last.

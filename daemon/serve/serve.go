@@ -83,7 +83,7 @@ type Limits struct {
 	resp.Limits
 	Connections  int           // at once; default 10,000
 	Reserve      int           // connections more, for users whom Config.Operator names; default 0
-	IdleTimeout  time.Duration // for how long a client may ask for nothing; default: for ever
+	IdleTimeout  time.Duration // for how long a client may ask for nothing; default: for ever, and over HTTP 2 min
 	Backlog      int           // bytes of replies that one connection has not taken yet, after which its requests have to wait; default 1 MiB
 	Backlogs     int           // the same for all connections together: above it each has only Output bytes; default 32 MiB, or a quarter of the budget
 	WriteTimeout time.Duration // for how long a client may take none of its replies; default 10 s

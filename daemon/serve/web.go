@@ -4,6 +4,7 @@ package serve
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"maps"
 	"net"
@@ -92,7 +93,44 @@ func (a *web) begin() {
 	for _, d := range a.entrances {
 		a.serve.Go(func() { _ = d.http.Serve(d) })
 	}
+	if len(a.entrances) > 0 {
+		a.serve.Go(a.endIdle)
+	}
 }
+
+const (
+	// webIdle is how long a connection may ask for nothing, unless Limits.IdleTimeout says.
+	webIdle = 2 * time.Minute
+	// farewell is how long a client has at least that was told to send no request any more.
+	farewell = time.Second
+)
+
+// endIdle ends the connections that ask for nothing for too long. net/http could do that, but its
+// HTTP/2 starts its timer once more for a connection that closes while a request waits, and keeps all
+// that it had of the connection until the timer fires. How long the first header of a connection may
+// take, it bounds itself.
+func (a *web) endIdle() {
+	timeout := cmp.Or(a.config.Limits.IdleTimeout, webIdle)
+	every := max(sweepOf(timeout), farewell)
+	for a.config.Clock.Sleep(a.ctx, every) == nil {
+		for _, v := range a.conns() {
+			asked := v.asked.Load()
+			if v.asking.Load() || asked != v.before || asked == 0 {
+				v.before, v.quiet, v.told = asked, 0, false
+				continue
+			}
+			// Who can be told so is told first, as a request may be on its way.
+			if v.quiet += every; v.quiet >= timeout {
+				if v.told = !v.told && v.GoAway(); !v.told {
+					_ = v.Close()
+				}
+			}
+		}
+	}
+}
+
+// sweepOf is how often idle connections are looked for.
+func sweepOf(timeout time.Duration) time.Duration { return max(timeout/8, time.Millisecond) }
 
 // come takes over a connection, with its account: c, or fd where that is nil. Of it was read what
 // is given. It reports whether more than the budget is kept from now on.
@@ -314,9 +352,9 @@ func (a *web) end() {
 		}
 	}
 	_ = a.Close()
+	a.cancel()
 	a.serve.Wait()
 	a.disconnect()
-	a.cancel()
 }
 
 // leaveTimeout bounds what is answered once another process has the socket.

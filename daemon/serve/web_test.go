@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/generator"
@@ -156,6 +159,65 @@ func TestAFirstLineThatDoesNotEndIsIdle(t *testing.T) {
 	p.send("GET /x HT")
 	p.wantEnd()
 	h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 && c.Connections == 0 })
+}
+
+// A connection of HTTP that asks for nothing is closed once it has done so for two minutes, whichever
+// version it speaks, and not while a request of it waits. Who can be told so is told first.
+func TestAConnectionOfHTTPThatAsksForNothingIsClosed(t *testing.T) {
+	clock, waits, answer := clocktest.NewManual(time.Unix(1e9, 0)), make(chan struct{}), make(chan struct{})
+	h := start(t, newStore(-1), func(c *Config) {
+		answering(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				close(waits)
+				<-answer
+			}
+			sayPath(w, r)
+		})(c)
+		c.Clock = clock
+	})
+	asks, leaves, busy, second := h.dial(t), h.dial(t), h.dial(t), h.dial(t)
+	busy.send(strings.Replace(getX, "/x", "/slow", 1))
+	<-waits
+	for _, p := range []*peer{asks, leaves} {
+		p.send(getX)
+		p.wantResponse(200, "/x")
+	}
+	second.send(http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+	frames := http2.NewFramer(io.Discard, second.in)
+	for ack := false; !ack; { // its settings are answered once it is idle
+		f, _ := must.Get(frames.ReadFrame())(t).(*http2.SettingsFrame)
+		ack = f != nil && f.IsAck()
+	}
+	looks := func(n int) {
+		t.Helper()
+		for asking := 0; asking != 1; { // a reply is there before its connection is idle
+			asking = 0
+			for _, v := range h.web.conns() {
+				if v.asking.Load() {
+					asking++
+				}
+			}
+		}
+		for range n {
+			clock.BlockUntil(1)
+			clock.Advance(sweepOf(webIdle))
+		}
+		clock.BlockUntil(1)
+	}
+	looks(8) // after the first
+	asks.send(getX)
+	asks.wantResponse(200, "/x")
+	looks(1)
+	leaves.wantEnd()
+	for told := false; !told; {
+		_, told = must.Get(frames.ReadFrame())(t).(*http2.GoAwayFrame)
+	}
+	looks(1)
+	second.wantEnd()
+	asks.send(getX)
+	asks.wantResponse(200, "/x")
+	close(answer)
+	busy.wantResponse(200, "/slow")
 }
 
 func TestDisconnectEndsThoseThatSpeakHTTP(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +28,11 @@ type WebConn struct {
 	header header // of the request that is read, over HTTP/1
 	asking atomic.Bool
 	asked  atomic.Uint64 // requests
+
+	// Of the look for who is idle.
+	before uint64        // requests at the last look
+	quiet  time.Duration // without one
+	told   bool          // that it is to end
 
 	// web.mu guards the rest.
 	fd      int // while there is no Conn; -1 without one
