@@ -187,7 +187,9 @@ func setVariable(f urfave.Flag, name string) {
 }
 
 // fieldOf is a field that the library's flags have in common, each kind for itself.
-func fieldOf(f urfave.Flag, name string) reflect.Value { return reflect.ValueOf(f).Elem().FieldByName(name) }
+func fieldOf(f urfave.Flag, name string) reflect.Value {
+	return reflect.ValueOf(f).Elem().FieldByName(name)
+}
 
 // fillIn reads the file that --config names into those of flags that are not set, and its tenants
 // into tenants unless that is nil. A variable that is nearly one of a setting is an error, as such
