@@ -29,8 +29,13 @@
           'FlakewardGrantEndsSoon',
           'warning',
           '1m',
-          '{{ $labels.instance }} runs out of IDs in {{ $value | humanizeDuration }}, which is less than half a window.',
-          'instance:flakeward_grant_left_seconds:min{%s} < on (job, instance) flakeward_window_seconds{%s} / 2' % [c.selector, c.selector]
+          '{{ $labels.instance }} runs out of IDs in {{ $value | humanizeDuration }}, which is less than half of what it may have.',
+          // A grant reaches as far ahead as the process is old, at most a window.
+          |||
+            instance:flakeward_grant_left_seconds:min{%(s)s} < on (job, instance) flakeward_window_seconds{%(s)s} / 2
+            and
+            instance:flakeward_grant_left_seconds:min{%(s)s} < on (job, instance) (flakeward_clock_timestamp_seconds{%(s)s} - process_start_time_seconds{%(s)s}) / 2
+          ||| % { s: c.selector }
         ),
         alert(
           'FlakewardLayoutEnds',
