@@ -237,7 +237,7 @@ func TestLockedPathIsInUse(t *testing.T) {
 	handed := socketfile.AdoptLock(must.Get(dup(lock.File()))(t), path, "")
 	var inUse *socketfile.InUseError
 	for _, l := range []*socketfile.Lock{lock, handed} {
-		if _, err := try(path, 0, -1); !errors.As(err, &inUse) || inUse.PID != os.Getpid() {
+		if _, err := try(path, 0, -1); !errors.As(err, &inUse) {
 			t.Errorf("got %v", err)
 		}
 		l.Free()

@@ -29,7 +29,7 @@ func init() {
 			Name: "quorum-lost",
 			What: "two of three members are gone for a minute; meanwhile a daemon is killed, and a clock goes back: " +
 				"issuing goes on from the grants that there are, and the daemon that was killed waits",
-			Options: Options{Window: 2 * time.Minute},
+			Options: Options{Window: 2 * time.Minute, Limit: 5 * time.Minute},
 			Script:  loseQuorum,
 			Judge:   judgeQuorumLost,
 		},
@@ -95,9 +95,21 @@ func outageLasts() time.Duration {
 	return time.Minute
 }
 
+// outageMargin is for the members to die and to come back.
+const outageMargin = 10 * time.Second
+
 func loseQuorum(ctx context.Context, r *Run) {
 	seen := outages.of(r)
 	stays, dies, steps := r.Hosts[0], r.Hosts[1], r.Hosts[2]
+	r.Step("waiting until the grants outlast the outage: they reach as far ahead as their daemons are old")
+	must(lookUntil(ctx, r, "grants that outlast the outage", func() error {
+		for _, h := range []*Host{stays, steps} {
+			if d := h.granted(ctx); d < outageLasts()+outageMargin {
+				return fmt.Errorf("%s may issue for %v", h.Name, d)
+			}
+		}
+		return nil
+	}))
 	leader := mustGet(r.Members.Leader(ctx))
 	gone := []string{leader}
 	for _, name := range r.Members.Names() {

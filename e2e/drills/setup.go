@@ -152,13 +152,20 @@ func (r *Run) operate(ctx context.Context, args ...string) error {
 // longGrant is the least that the second grant of a process reaches ahead.
 const longGrant = 10 * time.Second
 
+// granted is how far ahead the daemon of a host may issue; 0: that is not known.
+func (h *Host) granted(ctx context.Context) time.Duration {
+	info, err := h.Info(ctx)
+	ahead, bad := strconv.Atoi(info["marks_ahead_ms"])
+	if err != nil || bad != nil {
+		return 0
+	}
+	return time.Duration(ahead) * time.Millisecond
+}
+
 // grown reports whether the daemon of a host has more than the short first grant of a process: half of
 // a later one, or of the window, is left.
 func (h *Host) grown(ctx context.Context) bool {
-	window := cmp.Or(h.r.options.Window, longGrant)
-	info, err := h.Info(ctx)
-	ahead, bad := strconv.Atoi(info["marks_ahead_ms"])
-	return err == nil && bad == nil && time.Duration(ahead)*time.Millisecond >= min(window, longGrant)/2
+	return h.granted(ctx) >= min(cmp.Or(h.r.options.Window, longGrant), longGrant)/2
 }
 
 // up starts all daemons and clients and waits until as many hosts serve as the drill wants, each with

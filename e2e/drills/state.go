@@ -44,9 +44,15 @@ func (h *Host) Log(ctx context.Context) (string, error) {
 	if !present {
 		return before, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
 	now, err := h.r.project.Engine.Logs(ctx, h.daemon)
 	return before + now, err
 }
+
+// logTimeout is how long the engine may take for a log: for a container that has just ended, it was seen
+// to send nothing for as long as it was waited for.
+const logTimeout = 10 * time.Second
 
 // logEvery is how often the log is looked at.
 const logEvery = 150 * time.Millisecond

@@ -14,7 +14,7 @@ import (
 
 // HeldError says that another process, or another handle of this one, has the lock.
 type HeldError struct {
-	PID int // of the holder, as it wrote it down; 0: unknown. Another container may count differently
+	PID int // of the holder, as it wrote it down; 0: unknown, or of another container, which counts for itself
 }
 
 func (e *HeldError) Error() string { return Process(e.PID) + " holds the lock" }
@@ -35,6 +35,9 @@ func Lock(f *os.File, note string) (before string, err error) {
 	err = flock(f)
 	pid, before := read(f)
 	if errors.Is(err, unix.EWOULDBLOCK) {
+		if pid == os.Getpid() { // nobody is to end process 1 for it
+			pid = 0
+		}
 		return "", &HeldError{PID: pid}
 	}
 	if err != nil {
