@@ -53,7 +53,7 @@ type Coordinator interface {
 	Claim(ctx context.Context, request Request) (Claim, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
-	// in the order of their worker IDs, as of one moment.
+	// in the order of their worker IDs. The records are read after the claims.
 	Members(ctx context.Context) ([]Member, error)
 
 	// Close ends the session, which frees every claim of this coordinator

@@ -93,7 +93,7 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 	if c.identity.Host == "" || c.cluster.isRenamed() {
 		return 0, false, nil
 	}
-	stored, err := c.store.Host(ctx, c.identity.Host)
+	stored, err := c.read(ctx, HostOf(c.identity.Host))
 	if err != nil || stored.Version == 0 {
 		return 0, false, err
 	}
@@ -105,10 +105,10 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 	return worker, true, nil
 }
 
-// assigned tries the worker ID that a new node's number names, then one that a listing shows as free.
+// assigned tries the worker ID that the next sequence number names, then one that a listing shows as free.
 // lost is how many such rounds were lost to others.
 func (cl claimant) assigned(ctx context.Context, lost int) (*held, error) {
-	claim, err := cl.worker(ctx, BySequence, true)
+	claim, err := cl.worker(ctx, bySequence, true)
 	if !elsewhere(err) {
 		return claim, err
 	}
@@ -120,7 +120,7 @@ func (cl claimant) assigned(ctx context.Context, lost int) (*held, error) {
 }
 
 // looking makes no node before a listing has shown that there is something to be had. Then it tries
-// the sticky worker ID, unless a re-lease asks, the one that a new node's number assigns, and one
+// the sticky worker ID, unless a re-lease asks, the one that the next sequence number names, and one
 // of those that the listing shows.
 func (cl claimant) looking(ctx context.Context, lost int) (*held, error) {
 	near, sticky, err := cl.near(ctx)
@@ -138,7 +138,7 @@ func (cl claimant) looking(ctx context.Context, lost int) (*held, error) {
 		}
 	}
 	if found.early() {
-		claim, err := cl.worker(ctx, BySequence, true)
+		claim, err := cl.worker(ctx, bySequence, true)
 		if !elsewhere(err) {
 			return claim, err
 		}

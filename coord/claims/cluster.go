@@ -17,7 +17,6 @@ type cluster struct {
 	floor   generator.Tick
 	epoch   string
 	allowed coord.WorkerRange // the zero value: all
-	numbers coord.WorkerRange // what numbers name worker IDs of; the zero value: all
 	start   uint64            // the worker ID at which assigning starts
 }
 
@@ -54,10 +53,8 @@ func (j *cluster) raised(r record) bool { return !j.opened(r) && r.Ceiling < j.f
 func (j *cluster) opened(r record) bool { return coord.ClusterEpochOf(r.Holder) == j.epoch }
 
 // assign maps a sequence number to the worker ID that it names.
-//
-// It does not follow a widening: the numbers of live claim nodes go on to name what they named.
 func (j *cluster) assign(number uint64) int {
-	r := j.numbers.Of(j.workers)
+	r := j.ids()
 	return r.First + int((number+j.start)%uint64(r.Count))
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// scripted is a store that answers Look and History as the test says.
+// scripted is a store without claims and records that answers Look and Read as the test says.
 type scripted struct {
 	Store
 	look    Entry
@@ -19,10 +19,12 @@ type scripted struct {
 	history func(layout Entry) (Entry, error)
 }
 
-func (s *scripted) Name() string                                { return "scripted" }
-func (s *scripted) Path(what string) string                     { return what }
-func (s *scripted) Make(context.Context, []byte) (Entry, error) { return s.look, nil }
-func (s *scripted) List(context.Context, Entry) (Tree, error)   { return Tree{}, nil }
+func (s *scripted) Name() string                                        { return "scripted" }
+func (s *scripted) Path(key string) string                              { return key }
+func (s *scripted) Make(context.Context, []byte) (Entry, error)         { return s.look, nil }
+func (s *scripted) Claims(context.Context, Entry, bool) ([]Node, error) { return nil, nil }
+
+func (s *scripted) Records(context.Context, Entry, int, func(int, Entry) bool) error { return nil }
 
 func (s *scripted) Look(context.Context) (Entry, error) {
 	read := s.look
@@ -34,7 +36,7 @@ func (s *scripted) Look(context.Context) (Entry, error) {
 
 func (s *scripted) LookAnew(ctx context.Context) (Entry, error) { return s.Look(ctx) }
 
-func (s *scripted) History(_ context.Context, layout Entry, _ int) (Entry, error) {
+func (s *scripted) Read(_ context.Context, layout Entry, _ string) (Entry, error) {
 	return s.history(layout)
 }
 

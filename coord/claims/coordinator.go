@@ -3,9 +3,8 @@
 //
 // A claim is an ephemeral node of that tree which names a worker ID. Of the claims
 // that name one, the one that was created first owns it; any other is deleted again
-// by its own maker, which tries elsewhere. A fresh claim's sequence number names the
-// worker ID, so they are assigned in turn without anybody comparing anything; a sticky
-// one names the worker ID itself.
+// by its own maker, which tries elsewhere. A fresh claim draws a sequence number, which names the
+// worker ID, so they are assigned in turn without anybody comparing anything.
 //
 // Who owns a worker ID opens its record: what it is granted from there is decided on the record as it
 // was read, and the opening is stored only if the record still has that version. So a claimant that is
@@ -93,6 +92,7 @@ func New(store Store, config Config) (*Coordinator, error) {
 	if !ValidToken(dead) || dead == config.Identity.Incarnation {
 		dead = "" // a hint that is none
 	}
+	member := &membership{store: store, startOffset: config.StartOffset, log: config.Log}
 	return &Coordinator{
 		store:        store,
 		identity:     config.Identity,
@@ -100,8 +100,8 @@ func New(store Store, config Config) (*Coordinator, error) {
 		clock:        config.Clock,
 		random:       random{config.Random},
 		log:          config.Log,
-		cluster:      &membership{store: store, startOffset: config.StartOffset, log: config.Log},
-		nodes:        &nodes{store: store, incarnation: config.Identity.Incarnation, dead: dead, log: config.Log, live: map[string]bool{}},
+		cluster:      member,
+		nodes:        &nodes{store: store, cluster: member, incarnation: config.Identity.Incarnation, dead: dead, log: config.Log, live: map[string]bool{}},
 	}, nil
 }
 
@@ -187,7 +187,7 @@ func (c *Coordinator) look(ctx context.Context) (Entry, error) {
 	case joined:
 		return Entry{}, c.cluster.replaced("")
 	}
-	return Entry{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
+	return Entry{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path(ClusterKey), coord.ErrNoCluster)
 }
 
 // Close implements coord.Coordinator. If the session cannot be ended soon, the

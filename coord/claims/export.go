@@ -87,17 +87,17 @@ func (c *Coordinator) Export(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	l.Exported = false
-	tree, err := c.store.List(ctx, stored)
+	records, err := c.records(ctx, stored)
 	if err != nil {
 		return nil, err
 	}
 	e := export{Format: exportFormat, Cluster: encode(l), Workers: []exported{}}
-	for _, worker := range slices.Sorted(maps.Keys(tree.Records)) {
-		history, err := c.store.History(ctx, stored, worker)
+	for _, worker := range slices.Sorted(maps.Keys(records)) {
+		history, err := c.store.Read(ctx, stored, HistoryOf(worker))
 		if err != nil {
 			return nil, err
 		}
-		e.Workers = append(e.Workers, exported{Worker: worker, Record: tree.Records[worker].Value, History: history.Value})
+		e.Workers = append(e.Workers, exported{Worker: worker, Record: records[worker].Value, History: history.Value})
 	}
 	e.Sum = e.sum()
 	return append(encode(e), '\n'), nil
@@ -108,7 +108,7 @@ func (c *Coordinator) seal(ctx context.Context) (Entry, layout, error) {
 	for {
 		stored, err := c.store.Look(ctx)
 		if err == nil && stored.Version == 0 {
-			err = fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
+			err = fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path(ClusterKey), coord.ErrNoCluster)
 		}
 		if err != nil {
 			return Entry{}, layout{}, err
@@ -159,21 +159,21 @@ func (c *Coordinator) Import(ctx context.Context, file []byte) error {
 	default:
 		return notEmpty("it holds cluster %s", l.UUID) // maybe this one: the answer to the last write was lost
 	}
-	tree, err := c.store.List(ctx, stored)
+	there, err := c.records(ctx, stored)
 	if err != nil {
 		return err
 	}
 	missing := []exported{}
 	for _, w := range e.Workers {
-		if found := tree.Records[w.Worker]; found.Version == 0 {
+		if found := there[w.Worker]; found.Version == 0 {
 			missing = append(missing, w)
 		} else if !bytes.Equal(found.Value, w.Record) {
 			return notEmpty("it holds another record of worker ID %d", w.Worker)
 		}
-		delete(tree.Records, w.Worker)
+		delete(there, w.Worker)
 	}
-	if len(tree.Records) > 0 {
-		return notEmpty("it holds %d records that are not of the export", len(tree.Records))
+	if len(there) > 0 {
+		return notEmpty("it holds %d records that are not of the export", len(there))
 	}
 	writers, writing := errgroup.WithContext(ctx)
 	writers.SetLimit(together)

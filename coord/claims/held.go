@@ -193,7 +193,7 @@ func (h *held) send(ctx context.Context) error {
 		}
 		if identity != h.identity {
 			// Its version says nothing here: a tree that was emptied, and imported into, counts anew.
-			stored, err := h.c.store.Record(ctx, j.entry, h.worker)
+			stored, err := h.c.store.Read(ctx, j.entry, RecordOf(h.worker))
 			if err != nil {
 				return err
 			}

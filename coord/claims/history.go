@@ -2,7 +2,6 @@ package claims
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord"
@@ -40,7 +39,7 @@ func (c *Coordinator) nextHistory(j *cluster, worker int, stored Entry, found re
 	if stored.Version != 0 {
 		var err error
 		if list, err = decodeHistory(stored.Value); err != nil {
-			c.log.Warn("a history is damaged and begins anew", "path", historyPath(c.store, worker), "error", err)
+			c.log.Warn("a history is damaged and begins anew", "path", c.store.Path(HistoryOf(worker)), "error", err)
 		}
 	}
 	list = follow(j.lost(list, found), opening)
@@ -94,10 +93,6 @@ func decodeHistory(b []byte) ([]interval, error) {
 		}
 	}
 	return list, nil
-}
-
-func historyPath(store Store, worker int) string {
-	return store.Path(fmt.Sprintf("history/%d", worker))
 }
 
 func (t interval) shown() coord.HolderInterval {

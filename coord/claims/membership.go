@@ -28,7 +28,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range, numbers: l.Numbered}
+	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
@@ -53,9 +53,9 @@ func (m *membership) decodeLayout(stored Entry) (layout, error) {
 	l, err := decodeLayout(stored.Value)
 	if err != nil {
 		if errors.Is(err, errEarlier) {
-			return layout{}, fmt.Errorf("%s: %s: %w", m.store.Name(), m.store.Path("layout"), err)
+			return layout{}, fmt.Errorf("%s: %s: %w", m.store.Name(), m.store.Path(ClusterKey), err)
 		}
-		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path("layout"), err)
+		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path(ClusterKey), err)
 	}
 	return l, nil
 }
@@ -215,7 +215,7 @@ func (m *membership) judge(j *cluster, told coord.Raise, moved *MovedError) erro
 	if moved.Found.Version != 0 {
 		var err error
 		if now, err = decodeLayout(moved.Found.Value); err != nil {
-			m.log.Error("the layout record is damaged", "path", m.store.Path("layout"), "error", err)
+			m.log.Error("the layout record is damaged", "path", m.store.Path(ClusterKey), "error", err)
 		}
 	}
 	switch {

@@ -43,6 +43,9 @@ type owned struct {
 	since   int64 // as the node's value says
 }
 
+// bySequence is the worker ID that the next sequence number names.
+const bySequence = -1
+
 // createNode makes a claim node. If it does not own its worker ID it is deleted
 // again, and the error is errTaken; the worker ID is returned all the same.
 func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
@@ -58,15 +61,21 @@ func (cl claimant) createNode(ctx context.Context, worker int) (owned, error) {
 			if err := cl.before(coord.AnyWorker); err != nil {
 				return err
 			}
-			if worker != BySequence && !j.ids().Has(worker) {
-				return fmt.Errorf("worker ID %d of %v: %w", worker, j.ids(), errRange)
+			if worker == bySequence {
+				number, err := c.store.Number(ctx, j.entry)
+				if err != nil {
+					return err
+				}
+				n.Worker = j.assign(number)
+			}
+			if !j.ids().Has(n.Worker) {
+				return fmt.Errorf("worker ID %d of %v: %w", n.Worker, j.ids(), errRange)
 			}
 			// Each try has a token of its own: the node of one that failed may exist.
 			token := c.random.token()
 			c.nodes.use(token)
-			made, err := c.store.Create(ctx, j.entry, Claimant{
-				Worker: worker, Token: token, Value: encode(value),
-				Assign: j.assign,
+			made, err := c.store.Create(ctx, j.entry, Node{
+				Name: nameOf(n.Worker, c.identity.Incarnation, token), Worker: n.Worker, Incarnation: c.identity.Incarnation, Token: token, Value: encode(value),
 			})
 			if err != nil { // the node may exist or come to exist
 				c.nodes.unanswer(token)

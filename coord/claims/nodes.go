@@ -11,6 +11,7 @@ import (
 // nodes are the claim nodes of this incarnation: those in use, and orphans.
 type nodes struct {
 	store       Store
+	cluster     *membership
 	incarnation string
 	dead        string // see coord.Identity.Dead
 	log         hclog.Logger
@@ -25,7 +26,7 @@ type nodes struct {
 // An orphan is a claim node of this incarnation that nothing uses: the reply to
 // its creation or deletion was lost, or its caller gave up. It bars its worker ID
 // until it is deleted or the session ends. Nodes are told apart by their tokens: a
-// store may make up the rest of a name only when it makes the node.
+// store may complete a name only when it makes the node.
 
 // searchesEach is how many publishes look for orphans after each event that can leave
 // one. A request can reach the servers after its caller gave up on it, so one look
@@ -114,12 +115,16 @@ func (n *nodes) reap(ctx context.Context) {
 }
 
 func (n *nodes) deleteOrphans(ctx context.Context) error {
-	own, err := n.store.Own(ctx)
+	var found []Node
+	err := n.cluster.inCluster(ctx, func(j *cluster) (err error) {
+		found, err = n.store.Claims(ctx, j.entry, false)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	for _, node := range own {
-		if !n.isOrphan(node) {
+	for _, node := range found {
+		if node.Incarnation != n.incarnation || !n.isOrphan(node) {
 			continue
 		}
 		if err := n.store.Delete(ctx, node.Name); err != nil {

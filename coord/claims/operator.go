@@ -25,7 +25,7 @@ func (c *Coordinator) Inspect(ctx context.Context) (coord.Inspected, error) {
 		return coord.Inspected{}, err
 	}
 	if stored.Version == 0 {
-		return coord.Inspected{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path("layout"), coord.ErrNoCluster)
+		return coord.Inspected{}, fmt.Errorf("%s: %s: %w", c.store.Name(), c.store.Path(ClusterKey), coord.ErrNoCluster)
 	}
 	found, err := c.cluster.readLayout(stored)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Coordinator) Create(ctx context.Context, want coord.NewCluster) (coord.
 		return coord.Created{}, fmt.Errorf("%s: no UUID could be drawn for a new cluster: %w", c.store.Name(), err)
 	}
 	stored, err := c.store.Make(ctx, encode(layout{
-		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Numbered: ids, Floor: want.Floor,
+		Layout: want.Text, UUID: id.String(), Workers: want.Workers, Window: want.Window, Identity: c.random.token(), Range: ids, Floor: want.Floor,
 	}))
 	if err != nil {
 		return coord.Created{}, err
@@ -231,7 +231,7 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 // opening, which nobody has.
 func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) error {
 	return c.cluster.inCluster(ctx, func(j *cluster) error {
-		stored, err := c.store.Record(ctx, j.entry, worker)
+		stored, err := c.store.Read(ctx, j.entry, RecordOf(worker))
 		if err != nil {
 			return err
 		}
@@ -257,18 +257,15 @@ func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) e
 // Clear implements coord.Operator.
 func (c *Coordinator) Clear(ctx context.Context, claim string) error {
 	none := fmt.Errorf("%s: claim %q: %w", c.store.Name(), claim, coord.ErrNoClaim)
-	if _, ok := c.store.Parse(claim); !ok {
-		return none
-	}
-	var found Tree
+	var found []Node
 	err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-		found, err = c.store.List(ctx, j.entry)
+		found, err = c.store.Claims(ctx, j.entry, false)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(found.Claims, func(n Node) bool { return n.Name == claim }) {
+	if !slices.ContainsFunc(found, func(n Node) bool { return n.Name == claim }) {
 		return none
 	}
 	return c.store.Delete(ctx, claim)
@@ -283,18 +280,14 @@ func (c *Coordinator) History(ctx context.Context, worker int) ([]coord.HolderIn
 	if err != nil {
 		return nil, err
 	}
-	var stored Entry
-	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-		stored, err = c.store.History(ctx, j.entry, worker)
-		return err
-	})
+	stored, err := c.read(ctx, HistoryOf(worker))
 	if err != nil {
 		return nil, err
 	}
 	var list []interval
 	if stored.Version != 0 {
 		if list, err = decodeHistory(stored.Value); err != nil {
-			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), historyPath(c.store, worker), err)
+			return nil, fmt.Errorf("%s: the history %s is damaged: %w; it begins anew with the next opening", c.store.Name(), c.store.Path(HistoryOf(worker)), err)
 		}
 	}
 	// The next opening will say so too. It may have come since the listing.

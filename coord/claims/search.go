@@ -50,7 +50,7 @@ func (cl claimant) search(ctx context.Context, near, want int) (*search, error) 
 	err := c.cluster.inCluster(ctx, func(j *cluster) error {
 		ids := j.ids()
 		s = &search{claimant: cl, cluster: j, ids: ids, near: max(0, near-ids.First) % ids.Count, want: want, taken: map[int]bool{}}
-		found, err := c.store.Claims(ctx, j.entry)
+		found, err := c.store.Claims(ctx, j.entry, false)
 		if err != nil {
 			return err
 		}
@@ -95,9 +95,6 @@ func (s *search) claimed(found []Node) {
 		if s.c.nodes.isOrphan(n) {
 			s.orphans = append(s.orphans, n)
 			continue
-		}
-		if n.Worker == BySequence {
-			n.Worker = s.cluster.assign(n.Number)
 		}
 		if s.ids.Has(n.Worker) {
 			s.taken[n.Worker] = true

@@ -23,9 +23,9 @@ type listed struct {
 	read    int
 }
 
-func (l *listed) Name() string                                  { return "listed" }
-func (l *listed) Path(what string) string                       { return what }
-func (l *listed) Claims(context.Context, Entry) ([]Node, error) { return l.claims, nil }
+func (l *listed) Name() string                                        { return "listed" }
+func (l *listed) Path(key string) string                              { return key }
+func (l *listed) Claims(context.Context, Entry, bool) ([]Node, error) { return l.claims, nil }
 
 func (l *listed) Records(_ context.Context, _ Entry, from int, visit func(int, Entry) bool) error {
 	var workers []int

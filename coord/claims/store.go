@@ -26,9 +26,8 @@ type Store interface {
 	// Name is how errors call the servers, such as "etcd (h1:2379, h2:2379)".
 	Name() string
 
-	// Path is where something of the tree is stored, for errors: "layout",
-	// "workers/7".
-	Path(what string) string
+	// Path is where a key is stored, for errors.
+	Path(key string) string
 
 	// Look returns the cluster record; its Version is 0 if there is none.
 	Look(ctx context.Context) (layout Entry, err error)
@@ -45,9 +44,13 @@ type Store interface {
 	// Replace stores a cluster record in the place of one, and returns it as stored.
 	Replace(ctx context.Context, layout Entry, value []byte) (stored Entry, err error)
 
+	// Number draws a sequence number. Those that are drawn one after the other differ by one. It is a
+	// hint: after a restore or a power cut a number may be drawn once more.
+	Number(ctx context.Context, layout Entry) (uint64, error)
+
 	// Create makes a claim node under the session, after opening a session if
 	// there is none, and reads what its worker ID's opening depends on.
-	Create(ctx context.Context, layout Entry, claim Claimant) (Created, error)
+	Create(ctx context.Context, layout Entry, claim Node) (Created, error)
 
 	// Write stores a record if that is still at the version which the writer saw last, and
 	// reports what it found if it is not.
@@ -56,12 +59,9 @@ type Store interface {
 	// Delete deletes a claim node; one that is not there is no error.
 	Delete(ctx context.Context, name string) error
 
-	// Own lists the claim nodes of this store's incarnation, as the newest state of
-	// the coordinator has them.
-	Own(ctx context.Context) ([]Node, error)
-
-	// Claims lists the names of all claim nodes, and what Parse tells of them.
-	Claims(ctx context.Context, layout Entry) ([]Node, error)
+	// Claims lists all claim nodes. Their Created and Value are set only with values, which may take
+	// a request for each.
+	Claims(ctx context.Context, layout Entry, values bool) ([]Node, error)
 
 	// Records calls visit with each record, in the order of their worker IDs, those from
 	// the worker ID from on and then those before it, until visit returns false. It reads
@@ -69,21 +69,8 @@ type Store interface {
 	// error voids what visit got.
 	Records(ctx context.Context, layout Entry, from int, visit func(worker int, record Entry) bool) error
 
-	// List returns all claim nodes and all records.
-	List(ctx context.Context, layout Entry) (Tree, error)
-
-	// Host returns the worker ID that the host had last, as Write stored it.
-	Host(ctx context.Context, host string) (Entry, error)
-
-	// Record returns the record of a worker ID, as the newest state of the coordinator has it.
-	Record(ctx context.Context, layout Entry, worker int) (Entry, error)
-
-	// History returns the history of a worker ID, as Write stored it.
-	History(ctx context.Context, layout Entry, worker int) (Entry, error)
-
-	// Parse returns what a claim node's name tells, or false for a name that
-	// Create never gives. Created and Value are not set.
-	Parse(name string) (Node, bool)
+	// Read returns what is stored under a key, as the newest state of the coordinator has it.
+	Read(ctx context.Context, layout Entry, key string) (Entry, error)
 
 	// Close ends the session, which deletes its claim nodes, and waits for
 	// everything that the store has started.
@@ -117,41 +104,21 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("the layout record is another one now: %q", e.Found.Value)
 }
 
-// Claimant is a claim node that is to be made.
-type Claimant struct {
-	// Worker is the worker ID that the node names; BySequence lets its sequence number
-	// name one.
-	Worker int
-	// Assign maps a sequence number, counted from 0, to the worker ID that it assigns:
-	// this node's, if Worker is BySequence, and those of nodes whose Worker is.
-	Assign func(number uint64) int
-	// Token is random; the node's name has it, so no two nodes ever have one name.
-	Token string
-	// Value is what the node holds.
-	Value []byte
-}
-
-// BySequence is the Claimant.Worker of a node whose sequence number names a worker ID.
-const BySequence = -1
-
-// Node is a claim node.
+// Node is a claim node, as its name tells: see ParseName. Of one that is to be made, Name is what
+// the store may append a dash and a number to.
 type Node struct {
-	Name string
-	// Worker is the worker ID that the name tells, or BySequence: then it is the one
-	// that Number assigns.
+	Name        string
 	Worker      int
-	Number      uint64
 	Incarnation string
-	Token       string
-	// Created orders nodes by their creation: etcd's create revision, ZooKeeper's
-	// czxid.
+	// Token is random, so no two nodes ever have one name.
+	Token string
+	// Created orders nodes by their creation: etcd's create revision, or the number that the name
+	// ends in.
 	Created int64
-	// Value is set in listings only.
-	Value []byte
+	Value   []byte
 }
 
-// Created is a claim node that was made. Its Worker is a worker ID, also if it was
-// assigned.
+// Created is a claim node that was made.
 type Created struct {
 	Node
 	// Before are the nodes on the same worker ID that were created earlier and
@@ -191,10 +158,4 @@ type Written struct {
 	Record Entry
 	// Claimed is whether the writer's claim node was there.
 	Claimed bool
-}
-
-// Tree is a listing.
-type Tree struct {
-	Claims  []Node
-	Records map[int]Entry // by worker ID
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// tree is all claims and records as of one moment.
+// tree is all claims, and then all records.
 type tree struct {
 	cluster *cluster
 	owners  map[int]Node // by worker ID: the claim that was created first
@@ -20,29 +20,26 @@ type tree struct {
 // list reads the tree.
 func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	t := tree{owners: map[int]Node{}, records: map[int]record{}, damaged: map[int]bool{}}
-	var found Tree
+	var found []Node
+	var records map[int]Entry
 	err := c.cluster.inCluster(ctx, func(j *cluster) (err error) {
 		t.cluster = j
-		found, err = c.store.List(ctx, j.entry)
+		if found, err = c.store.Claims(ctx, j.entry, true); err == nil {
+			records, err = c.records(ctx, j.entry)
+		}
 		return err
 	})
 	if err != nil {
 		return tree{}, err
 	}
-	for _, n := range found.Claims {
-		if n.Worker == BySequence {
-			if t.cluster.workers == 0 && t.cluster.numbers.Count == 0 {
-				continue // an operator does not know what its number assigns
-			}
-			n.Worker = t.cluster.assign(n.Number)
-		}
+	for _, n := range found {
 		first, ok := t.owners[n.Worker]
 		if !ok || n.Created < first.Created {
 			t.owners[n.Worker] = n
 		}
 	}
-	for _, worker := range slices.Sorted(maps.Keys(found.Records)) { // in order, as what is logged is
-		r, err := readRecord(c.store, worker, found.Records[worker])
+	for _, worker := range slices.Sorted(maps.Keys(records)) { // in order, as what is logged is
+		r, err := readRecord(c.store, worker, records[worker])
 		if err != nil {
 			t.damaged[worker] = true
 			c.log.Error("a worker ID is not assigned", "worker", worker, "error", err)
@@ -53,11 +50,30 @@ func (c *Coordinator) list(ctx context.Context) (tree, error) {
 	return t, nil
 }
 
+// records reads all records.
+func (c *Coordinator) records(ctx context.Context, layout Entry) (map[int]Entry, error) {
+	all := map[int]Entry{}
+	err := c.store.Records(ctx, layout, 0, func(worker int, record Entry) bool {
+		all[worker] = record
+		return true
+	})
+	return all, err
+}
+
+// read returns what is stored under a key.
+func (c *Coordinator) read(ctx context.Context, key string) (stored Entry, err error) {
+	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
+		stored, err = c.store.Read(ctx, j.entry, key)
+		return err
+	})
+	return stored, err
+}
+
 // readRecord names a record that cannot be read.
 func readRecord(store Store, worker int, stored Entry) (record, error) {
 	r, err := decodeRecord(stored.Value)
 	if err != nil {
-		path := store.Path(fmt.Sprintf("workers/%d", worker))
+		path := store.Path(RecordOf(worker))
 		return record{}, fmt.Errorf("%s: the record %s cannot be read and is not overwritten; put it back with a ceiling that is late enough: %w (%w)", store.Name(), path, errDamaged, err)
 	}
 	return r, nil

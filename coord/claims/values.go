@@ -34,9 +34,6 @@ type layout struct {
 	Identity string `json:"identity"`
 	// Range are the worker IDs that claims may name; the zero value: all.
 	Range coord.WorkerRange `json:"range,omitzero"`
-	// Numbered is the Range that the cluster was made with. It never changes, because the
-	// number of a claim node names a worker ID of it for as long as the node lives.
-	Numbered coord.WorkerRange `json:"numbered,omitzero"`
 	// Exported: the cluster was exported, and nothing is ever granted here again.
 	Exported bool `json:"exported,omitempty"`
 	// Importing is the sum of the export whose records are being stored. Nobody is served before all
@@ -132,10 +129,8 @@ func decodeLayout(b []byte) (layout, error) {
 	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
 		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
 	}
-	for _, r := range []coord.WorkerRange{l.Range, l.Numbered} {
-		if r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
-			return layout{}, errors.New("a range of worker IDs is none of the layout's")
-		}
+	if r := l.Range; r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
+		return layout{}, errors.New("the range of worker IDs is none of the layout's")
 	}
 	return l, nil
 }

@@ -54,7 +54,6 @@ func TestAClusterRecordThatIsNone(t *testing.T) {
 		`{"layout":"l","uuid":"u","identity":"i","window":-1}`:                               "window is negative",
 		`{"layout":"l","uuid":"u","identity":"i","workers":-1}`:                              "worker IDs are not",
 		`{"layout":"l","uuid":"u","identity":"i","workers":4,"range":{"first":2,"count":3}}`: "range of worker IDs",
-		`{"layout":"l","uuid":"u","identity":"i","workers":4,"numbered":{"first":1}}`:        "range of worker IDs",
 	} {
 		if l, err := decodeLayout([]byte(stored)); err == nil || l != (layout{}) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s was taken as %+v, %v; want that it says %q", stored, l, err, says)

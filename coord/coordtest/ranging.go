@@ -67,7 +67,6 @@ func (k *kit) widen(o coord.Operator, to coord.WorkerRange, above generator.Tick
 
 func widened(k *kit) {
 	n := k.ranged()
-	// Numbers name two of them, and one names itself.
 	old := []coord.Claim{n.claim(fresh()), n.claim(fresh())}
 	old = append(old, n.claim(anyone()))
 	for _, c := range old {

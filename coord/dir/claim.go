@@ -18,27 +18,25 @@ import (
 
 // Create implements claims.Store. The claim is locked before it has its name, so nobody sees it
 // without.
-func (s *store) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
+func (s *store) Create(ctx context.Context, layout claims.Entry, c claims.Node) (claims.Created, error) {
 	return fenced(ctx, s, "create a claim", layout, func(d *directory) (claims.Created, error) {
 		living, err := s.living(d)
 		if err != nil {
 			return claims.Created{}, err
 		}
-		number := d.number(living)
-		made := claims.Created{Node: claims.Node{Worker: c.Worker, Incarnation: s.config.Identity.Incarnation, Token: c.Token, Created: number}}
-		if c.Worker == claims.BySequence {
-			made.Worker = c.Assign(uint64(number - 1))
-		}
-		made.Name = nameOf(made.Node)
+		made := claims.Created{Node: c}
 		for _, n := range living {
+			made.Created = max(made.Created, n.Created)
 			if n.Worker == made.Worker {
 				made.Before = append(made.Before, n)
 			}
 		}
-		if made.Record, err = d.entry(recordOf(made.Worker)); err != nil {
+		made.Created++
+		made.Name = fmt.Sprintf("%s-%010d", c.Name, made.Created)
+		if made.Record, err = d.entry(claims.RecordOf(made.Worker)); err != nil {
 			return claims.Created{}, err
 		}
-		if made.History, err = d.entry(historyOf(made.Worker)); err != nil {
+		if made.History, err = d.entry(claims.HistoryOf(made.Worker)); err != nil {
 			return claims.Created{}, err
 		}
 		f, err := d.claim(made.Name, c.Value)
@@ -51,22 +49,25 @@ func (s *store) Create(ctx context.Context, layout claims.Entry, c claims.Claima
 	})
 }
 
-// number is the next sequence number. That of the last claim is a hint, which a power cut may take
-// back: the numbers of the claims that live are no hint.
-func (d *directory) number(living []claims.Node) int64 {
-	last := int64(0)
-	if hint, err := d.entry("seq"); err == nil {
-		last, _ = strconv.ParseInt(string(hint.Value), 10, 64)
-	}
-	for _, n := range living {
-		last = max(last, n.Created)
-	}
-	last = max(0, last) + 1
-	if f, err := d.create(newName, encode(1, strconv.AppendInt(nil, last, 10))); err == nil {
+// Number implements claims.Store.
+func (s *store) Number(ctx context.Context, layout claims.Entry) (uint64, error) {
+	return fenced(ctx, s, "draw a sequence number", layout, func(d *directory) (uint64, error) {
+		last, err := d.entry("seq")
+		if err != nil {
+			return 0, err
+		}
+		number, _ := strconv.ParseUint(string(last.Value), 10, 64) // of a damaged one it is 0
+		d.hint("seq", last, strconv.AppendUint(nil, number+1, 10))
+		return number, nil
+	})
+}
+
+// hint stores what may be lost: in a power cut, or on a disk that is full.
+func (d *directory) hint(name string, was claims.Entry, value []byte) {
+	if f, err := d.create(newName, encode(min(count(was.Version)+1, maxCount), value)); err == nil {
 		_ = f.Close()
-		_ = d.root.Rename(newName, "seq")
+		_ = d.root.Rename(newName, name)
 	}
-	return last
 }
 
 // claim makes a claim and locks it.
@@ -76,12 +77,12 @@ func (d *directory) claim(name string, value []byte) (*os.File, error) {
 		return nil, err
 	}
 	if err = flock(f, unix.LOCK_EX|unix.LOCK_NB); err == nil {
-		err = d.root.Rename(newName, claimOf(name))
+		err = d.root.Rename(newName, claims.ClaimOf(name))
 	}
 	if err != nil {
 		_ = f.Close()
 		_ = d.root.Remove(newName)
-		return nil, d.failed(claimOf(name), err)
+		return nil, d.failed(claims.ClaimOf(name), err)
 	}
 	return f, nil
 }
@@ -104,16 +105,15 @@ func (s *store) drop(name string) {
 	}
 }
 
-// living lists the claims whose makers live, in the order of their making. It removes what dead ones
-// have left.
+// living lists the claims whose makers live. It removes what dead ones have left.
 func (s *store) living(d *directory) ([]claims.Node, error) {
-	names, err := d.names("claims")
+	names, err := d.names(claims.ClaimsKey)
 	if err != nil {
 		return nil, err
 	}
 	var living []claims.Node
 	for _, name := range names {
-		n, ok := parseName(name)
+		n, ok := claims.ParseName(name)
 		if !ok {
 			continue // nobody's claim
 		}
@@ -123,7 +123,7 @@ func (s *store) living(d *directory) ([]claims.Node, error) {
 		}
 		if alive {
 			living = append(living, n)
-		} else if err := d.remove(claimOf(name)); err != nil {
+		} else if err := d.remove(claims.ClaimOf(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -147,12 +147,12 @@ func (s *store) sweep(d *directory, living []claims.Node) error {
 // so that nobody who tries at the same time is taken for the maker. The file is opened for writing:
 // on overlayfs another kind of handle may be another file's.
 func (d *directory) alive(name string) (bool, error) {
-	f, err := d.root.OpenFile(claimOf(name), os.O_RDWR|unix.O_NOFOLLOW, 0)
+	f, err := d.root.OpenFile(claims.ClaimOf(name), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, d.failed(claimOf(name), err)
+		return false, d.failed(claims.ClaimOf(name), err)
 	}
 	defer f.Close() // nothing was written
 	err = flock(f, unix.LOCK_SH|unix.LOCK_NB)
@@ -163,7 +163,7 @@ func (d *directory) alive(name string) (bool, error) {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return true, nil
 	default:
-		return false, d.failed(claimOf(name), fmt.Errorf("flock: %w", err))
+		return false, d.failed(claims.ClaimOf(name), fmt.Errorf("flock: %w", err))
 	}
 }
 
@@ -190,14 +190,14 @@ func (s *store) holds(d *directory, name string) (bool, error) {
 	}
 	ours, err := f.Stat()
 	if err != nil {
-		return false, d.failed(claimOf(name), err)
+		return false, d.failed(claims.ClaimOf(name), err)
 	}
-	found, err := d.root.Lstat(claimOf(name))
+	found, err := d.root.Lstat(claims.ClaimOf(name))
 	switch {
 	case err == nil && os.SameFile(ours, found):
 		return true, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return false, d.failed(claimOf(name), err)
+		return false, d.failed(claims.ClaimOf(name), err)
 	}
 	s.drop(name) // somebody deleted it
 	return false, nil
@@ -206,7 +206,7 @@ func (s *store) holds(d *directory, name string) (bool, error) {
 // Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
 	_, err := ask(ctx, s, "delete a claim", func(d *directory) (struct{}, error) {
-		if _, ok := parseName(name); !ok {
+		if _, ok := claims.ParseName(name); !ok {
 			return struct{}{}, nil
 		}
 		return struct{}{}, s.delete(d, name)
@@ -215,7 +215,7 @@ func (s *store) Delete(ctx context.Context, name string) error {
 }
 
 func (s *store) delete(d *directory, name string) error {
-	if err := d.remove(claimOf(name)); err != nil {
+	if err := d.remove(claims.ClaimOf(name)); err != nil {
 		return err
 	}
 	s.drop(name)
@@ -229,7 +229,7 @@ func (s *store) Close() error {
 	}
 	for name := range s.claims {
 		if s.dir != nil {
-			_ = s.dir.remove(claimOf(name)) // who lists finds that it is dead
+			_ = s.dir.remove(claims.ClaimOf(name)) // who lists finds that it is dead
 		}
 		s.drop(name)
 	}

@@ -106,7 +106,7 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 		if err != nil || found.Version != 0 {
 			return found, err
 		}
-		for _, name := range []string{"claims", "workers", "history", "hosts"} {
+		for _, name := range []string{claims.ClaimsKey, claims.RecordsKey, claims.HistoryKey, claims.HostsKey} {
 			if err := d.mkdir(name); err != nil {
 				return claims.Entry{}, err
 			}

@@ -3,14 +3,11 @@
 //
 // The directory itself is the lock. Whoever has it reads and writes the files; each write is a file
 // made anew, which is synced, renamed, and counts when the directory is synced as well. A claim is
-// a file that its maker keeps locked, so it lives exactly as long as the process.
+// a file that its maker keeps locked, so it lives exactly as long as the process, and is not synced.
+// Besides the keys of package claims there are
 //
 //	cluster             the cluster record, and the inode of the directory; made last
-//	claims/<name>       a claim, locked by its maker; not synced
-//	workers/<id>        the record of a worker ID
-//	history/<id>        who held a worker ID
-//	hosts/<host>        the worker ID that a host had last
-//	seq                 the last sequence number, a hint
+//	seq                 how many sequence numbers were drawn, a hint
 //	new                 the file that is being written
 //	spare-<incarnation> blocks for one more write where the disk is full
 package dir

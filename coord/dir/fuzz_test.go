@@ -49,20 +49,6 @@ func FuzzCluster(f *testing.F) {
 	})
 }
 
-func FuzzName(f *testing.F) {
-	f.Add("0000000001-0000007-INCARNATION-TOKEN")
-	f.Add("00000000001-0000007-i-t")
-	f.Add("0000000001-7-i-t")
-	f.Add("0000000000-0000007-i-t")
-	f.Add("new")
-	f.Fuzz(func(t *testing.T, name string) {
-		n, ok := parseName(name)
-		if ok && (nameOf(n) != name || strings.ContainsAny(name, "/.")) {
-			t.Fatalf("%q is read as %+v", name, n)
-		}
-	})
-}
-
 func FuzzHolders(f *testing.F) {
 	f.Add("1: FLOCK  ADVISORY  WRITE 4711 fd:00:2097154 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 12 fd:00:2097154 0 EOF\n2: POSIX  ADVISORY  WRITE 9 fd:00:2097154 0 EOF\n3: FLOCK  ADVISORY  READ 8 fd:00:2097154 0 EOF\n4: FLOCK  ADVISORY  WRITE 7 fd:00:97154 0 EOF\n")
 	f.Fuzz(func(t *testing.T, locks string) {
@@ -79,16 +65,5 @@ func TestOnlyTheHolderIsNamed(t *testing.T) {
 	const locks = "1: FLOCK  ADVISORY  WRITE 4711 fd:00:2097154 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 12 fd:00:2097154 0 EOF\n2: POSIX  ADVISORY  WRITE 9 fd:00:2097154 0 EOF\n3: FLOCK  ADVISORY  READ 8 fd:00:2097154 0 EOF\n4: FLOCK  ADVISORY  WRITE 7 fd:00:97154 0 EOF\n"
 	if got := strings.Join(holders(locks, 2097154), " "); got != "4711" {
 		t.Errorf("process %s", got)
-	}
-}
-
-func TestFilesOfHosts(t *testing.T) {
-	seen := map[string]bool{}
-	for _, host := range []string{"a", ".", "..", "a/b", strings.Repeat("x", 300), strings.Repeat("x", 301)} {
-		name := hostOf(host)
-		if seen[name] || len(name) > 255 || strings.Count(name, "/") != 1 || strings.HasSuffix(name, "/.") || strings.HasSuffix(name, "/..") {
-			t.Errorf("host %q: %q", host, name)
-		}
-		seen[name] = true
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -25,7 +26,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 		if err != nil {
 			return claims.Written{}, err
 		}
-		record, err := d.entry(recordOf(worker))
+		record, err := d.entry(claims.RecordOf(worker))
 		if err != nil {
 			return claims.Written{}, err
 		}
@@ -33,7 +34,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 			return claims.Written{Record: record, Claimed: claimed}, nil
 		}
 		if w.History.Value != nil {
-			history, err := d.entry(historyOf(worker))
+			history, err := d.entry(claims.HistoryOf(worker))
 			if err != nil {
 				return claims.Written{}, err
 			}
@@ -42,12 +43,12 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 				return claims.Written{Record: record, Claimed: claimed}, nil
 			}
 			if !written {
-				if _, err := s.put(d, historyOf(worker), history, w.History.Value); err != nil {
+				if _, err := s.put(d, claims.HistoryOf(worker), history, w.History.Value); err != nil {
 					return claims.Written{}, err
 				}
 			}
 		}
-		stored, err := s.put(d, recordOf(worker), record, w.Record.Value)
+		stored, err := s.put(d, claims.RecordOf(worker), record, w.Record.Value)
 		if errors.Is(err, errUnsynced) {
 			s.over(w.Claim) // to send it again shows nothing
 		}
@@ -67,7 +68,7 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 func (s *store) prefer(d *directory, w claims.Write) {
 	worker := strconv.Itoa(w.Worker)
 	if w.Before != "" {
-		before := hostOf(w.Before)
+		before := claims.HostOf(w.Before)
 		if e, err := d.entry(before); err == nil && string(e.Value) == worker {
 			_ = d.remove(before)
 		}
@@ -75,14 +76,9 @@ func (s *store) prefer(d *directory, w claims.Write) {
 	if w.Host == "" {
 		return
 	}
-	name := hostOf(w.Host)
-	was, err := d.entry(name)
-	if err != nil || string(was.Value) == worker {
-		return
-	}
-	if f, err := d.create(newName, encode(min(count(was.Version)+1, maxCount), []byte(worker))); err == nil {
-		_ = f.Close()
-		_ = d.root.Rename(newName, name)
+	name := claims.HostOf(w.Host)
+	if was, err := d.entry(name); err == nil && string(was.Value) != worker {
+		d.hint(name, was, []byte(worker))
 	}
 }
 
@@ -93,17 +89,19 @@ func (s *store) release(d *directory, name string) {
 	}
 }
 
-// Own implements claims.Store.
-func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
-	return ask(ctx, s, "list own claims", func(d *directory) ([]claims.Node, error) {
-		living, err := s.living(d)
-		return slices.DeleteFunc(living, func(n claims.Node) bool { return n.Incarnation != s.config.Identity.Incarnation }), err
-	})
-}
-
 // Claims implements claims.Store.
-func (s *store) Claims(ctx context.Context, layout claims.Entry) ([]claims.Node, error) {
-	return fenced(ctx, s, "list the claims", layout, s.living)
+func (s *store) Claims(ctx context.Context, layout claims.Entry, values bool) ([]claims.Node, error) {
+	return fenced(ctx, s, "list the claims", layout, func(d *directory) ([]claims.Node, error) {
+		living, err := s.living(d)
+		for i := range living {
+			if err == nil && values {
+				var e claims.Entry
+				e, err = d.entry(claims.ClaimOf(living[i].Name))
+				living[i].Value = e.Value
+			}
+		}
+		return living, err
+	})
 }
 
 // record is the record of a worker ID.
@@ -126,16 +124,16 @@ func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visi
 
 // records reads all records, in the order of their worker IDs.
 func (d *directory) records() (all []record, err error) {
-	names, err := d.names("workers")
+	names, err := d.names(claims.RecordsKey)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		worker, ok := parseWorker(name)
+		worker, ok := claims.ParseWorker(name)
 		if !ok {
 			continue // nobody's record
 		}
-		e, err := d.entry(recordOf(worker))
+		e, err := d.entry(claims.RecordOf(worker))
 		if err != nil {
 			return nil, err
 		}
@@ -144,45 +142,18 @@ func (d *directory) records() (all []record, err error) {
 	return all, nil
 }
 
-// List implements claims.Store.
-func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
-	return fenced(ctx, s, "list the claims and records", layout, func(d *directory) (claims.Tree, error) {
-		tree := claims.Tree{Records: map[int]claims.Entry{}}
-		var err error
-		if tree.Claims, err = s.living(d); err != nil {
-			return claims.Tree{}, err
-		}
-		for i, n := range tree.Claims {
-			e, err := d.entry(claimOf(n.Name))
-			if err != nil {
-				return claims.Tree{}, err
-			}
-			tree.Claims[i].Value = e.Value
-		}
-		all, err := d.records()
-		for _, r := range all {
-			tree.Records[r.worker] = r.entry
-		}
-		return tree, err
-	})
+// Read implements claims.Store.
+func (s *store) Read(ctx context.Context, layout claims.Entry, key string) (claims.Entry, error) {
+	return fenced(ctx, s, "read "+key, layout, func(d *directory) (claims.Entry, error) { return d.entry(key) })
 }
 
-// Host implements claims.Store. It is a hint: where another directory is there now, nothing is
-// known.
-func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
-	found, err := ask(ctx, s, "read the host's worker ID", func(d *directory) (claims.Entry, error) { return d.entry(hostOf(host)) })
-	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
-		err = nil
+// Name implements claims.Store.
+func (s *store) Name() string { return "dir (" + s.config.Path + ")" }
+
+// Path implements claims.Store.
+func (s *store) Path(key string) string {
+	if key == claims.ClusterKey {
+		key = clusterName
 	}
-	return found, err
-}
-
-// Record implements claims.Store.
-func (s *store) Record(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	return fenced(ctx, s, "read a record", layout, func(d *directory) (claims.Entry, error) { return d.entry(recordOf(worker)) })
-}
-
-// History implements claims.Store.
-func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	return fenced(ctx, s, "read a history", layout, func(d *directory) (claims.Entry, error) { return d.entry(historyOf(worker)) })
+	return filepath.Join(s.config.Path, key)
 }

@@ -74,7 +74,7 @@ func (s *store) put(d *directory, name string, was claims.Entry, value []byte) (
 	if err != nil {
 		return claims.Entry{}, err
 	}
-	if worker, record := strings.CutPrefix(name, "workers/"); record {
+	if worker, record := strings.CutPrefix(name, claims.RecordsKey+"/"); record {
 		fault.Synced(worker, value)
 	}
 	return decode(file)

@@ -1,7 +1,8 @@
 // Package etcd keeps the tree of a cluster in etcd. What the tree is for and who may write what is
 // package claims's.
 //
-// A claim node is a key attached to the lease of this coordinator's session; nodes
+// The keys are those of package claims, and seq, the counter: its version is how many numbers were
+// drawn. A claim node is a key attached to the lease of this coordinator's session; nodes
 // are ordered by their create revisions. The version of anything else is its
 // modification revision. Every request is one transaction that compares the cluster
 // record's value too. Leases and the client's view of them decide only when a worker
@@ -80,11 +81,10 @@ func newCoordinator(s *store, config Config) (*Coordinator, error) {
 
 // store implements claims.Store.
 type store struct {
-	keys        keys
-	incarnation string
-	client      *client
-	sessions    sessions
-	txns        transactions
+	root     string // of the keys; it ends in a slash
+	client   *client
+	sessions sessions
+	txns     transactions
 }
 
 var _ claims.Store = (*store)(nil)
@@ -112,14 +112,13 @@ func newStore(config Config) (*store, error) {
 	case config.TryTimeout < 0:
 		return nil, fmt.Errorf("etcd: the timeout of a request is %v; use a positive one", config.TryTimeout)
 	}
-	keys := keys{root: "/" + strings.Trim(config.Prefix, "/") + "/"}
-	c := &client{name: "etcd", root: keys.root, timeout: config.TryTimeout}
+	root := "/" + strings.Trim(config.Prefix, "/") + "/"
+	c := &client{name: "etcd", root: root, timeout: config.TryTimeout}
 	s := &store{
-		keys:        keys,
-		incarnation: config.Identity.Incarnation,
-		client:      c,
-		sessions:    sessions{client: c, ttl: config.TTL, log: config.Log, expired: config.Expired, opening: mutex.New()},
-		txns:        transactions{client: c, layout: keys.layout()},
+		root:     root,
+		client:   c,
+		sessions: sessions{client: c, ttl: config.TTL, log: config.Log, expired: config.Expired, opening: mutex.New()},
+		txns:     transactions{client: c, layout: root + claims.ClusterKey},
 	}
 	s.sessions.growth = growth{txns: &s.txns, next: manyRevisions, log: config.Log}
 	return s, nil
@@ -129,4 +128,4 @@ func newStore(config Config) (*store, error) {
 func (s *store) Name() string { return s.client.name }
 
 // Path implements claims.Store.
-func (s *store) Path(what string) string { return s.keys.path(what) }
+func (s *store) Path(key string) string { return s.root + key }

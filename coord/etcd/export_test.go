@@ -151,7 +151,7 @@ func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) er
 }
 
 // Root returns the root of c's tree.
-func (c *Coordinator) Root() string { return c.store.keys.root }
+func (c *Coordinator) Root() string { return c.store.root }
 
 // SetTimeout bounds each request of c from now on.
 func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.timeout = d }

@@ -20,14 +20,10 @@ const (
 	kindLook    kind = "look for the layout"
 	kindMake    kind = "make the layout"
 	kindReplace kind = "replace the layout"
-	kindHost    kind = "read the host's worker ID"
-	kindRecord  kind = "read a record"
-	kindHistory kind = "read a history"
 	kindNumber  kind = "draw a sequence number"
 	kindCreate  kind = "create a claim"
 	kindClaims  kind = "list the claims"
 	kindRecords kind = "list the records"
-	kindList    kind = "list the claims and records"
 	kindDelete  kind = "delete a claim"
 )
 

@@ -11,7 +11,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
@@ -163,26 +162,3 @@ func (s *sessions) errClosed() error {
 // Close implements claims.Store. If the lease cannot be ended within a second, the
 // claims are freed when it expires.
 func (s *store) Close() error { return s.sessions.finish() }
-
-// Own implements claims.Store: the nodes are those attached to the lease, which
-// etcd's leader tells. A lease that was lost before has none.
-func (s *store) Own(ctx context.Context) ([]claims.Node, error) {
-	current := s.sessions.last()
-	if current == nil {
-		return nil, nil
-	}
-	var own []claims.Node
-	err := s.client.try(ctx, "list the session's claims", func(ctx context.Context) error {
-		resp, err := s.client.lease.TimeToLive(ctx, current.id, clientv3.WithAttachedKeys())
-		if err != nil {
-			return err
-		}
-		for _, key := range resp.Keys {
-			if n, ok := s.Parse(s.keys.nameOf(string(key))); ok {
-				own = append(own, n)
-			}
-		}
-		return nil
-	})
-	return own, err
-}

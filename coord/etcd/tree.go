@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -27,7 +28,7 @@ func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
-	resp, err := s.txns.commit(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	resp, err := s.txns.commit(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.txns.layout)}, nil)
 	return entry(kvAt(resp, 0)), err
 }
 
@@ -36,7 +37,7 @@ func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
-	resp, _, err := s.txns.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.keys.layout())}, nil)
+	resp, _, err := s.txns.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.txns.layout)}, nil)
 	return entry(kvAt(resp, 0)), err
 }
 
@@ -45,7 +46,7 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	if err := s.sessions.connect(ctx); err != nil {
 		return claims.Entry{}, err
 	}
-	key := s.keys.layout()
+	key := s.txns.layout
 	resp, err := s.txns.commit(ctx, kindMake,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
 		[]clientv3.Op{clientv3.OpPut(key, string(layout))},
@@ -65,37 +66,42 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 
 // Replace implements claims.Store.
 func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.keys.layout(), string(value))}, nil)
+	resp, err := s.txns.inCluster(ctx, layout, kindReplace, nil, []clientv3.Op{clientv3.OpPut(s.txns.layout, string(value))}, nil)
 	if err != nil {
 		return claims.Entry{}, err
 	}
 	return claims.Entry{Value: value, Version: resp.Header.Revision}, nil
 }
 
-// Create implements claims.Store.
+// Number implements claims.Store.
 //
 // A single transaction that counts and claims would have to compare the counter
 // with the value it was read at, and of a thousand that start together all but one
-// would fail in each round. So it is two steps. A number is drawn by a blind put on
+// would fail in each round. So a number is drawn by a blind put on
 // the counter's key: its version rises by one with each, in the order that etcd
-// applies them, and nothing is compared. The claim then names the worker ID that
-// the number assigns. A crash in between skips a number, which costs
+// applies them, and nothing is compared. A crash before the claim skips a number, which costs
 // nothing: numbers only assign, they own nothing. Ownership is by create revision.
-func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Claimant) (claims.Created, error) {
-	name := nodeName{worker: claim.Worker, number: sticky, incarnation: s.incarnation, nonce: claim.Token}
-	if claim.Worker == claims.BySequence {
-		number, err := s.number(ctx, layout)
-		if err != nil {
-			return claims.Created{}, err
-		}
-		name.worker, name.number = claim.Assign(number), strconv.FormatUint(number, 10)
+func (s *store) Number(ctx context.Context, layout claims.Entry) (uint64, error) {
+	resp, err := s.txns.inCluster(ctx, layout, kindNumber, nil, []clientv3.Op{clientv3.OpPut(s.root+"seq", "", clientv3.WithPrevKV())}, nil)
+	if err != nil {
+		return 0, err
 	}
+	return drawn(resp), nil
+}
+
+// drawn is the sequence number that an answer is about: how many were drawn before.
+func drawn(resp *clientv3.TxnResponse) uint64 {
+	return uint64(resp.Responses[0].GetResponsePut().GetPrevKv().GetVersion())
+}
+
+// Create implements claims.Store.
+func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Node) (claims.Created, error) {
 	for {
 		session, err := s.sessions.get(ctx)
 		if err != nil {
 			return claims.Created{}, err
 		}
-		resp, err := s.put(ctx, layout, session.id, name, claim.Value)
+		resp, err := s.put(ctx, layout, session.id, claim)
 		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
 			s.sessions.retire(session)
 			continue
@@ -105,38 +111,24 @@ func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Cl
 			if errors.As(err, &restored) {
 				// It may have been made before that was found out, and nobody
 				// looks for orphans any more.
-				_ = s.Delete(ctx, name.String()) // answers the same
+				_ = s.Delete(ctx, claim.Name) // answers the same
 			}
 			return claims.Created{}, err
 		}
-		return s.created(resp, name), nil
+		return s.created(resp, claim), nil
 	}
-}
-
-// number draws a sequence number: how many were drawn before.
-func (s *store) number(ctx context.Context, layout claims.Entry) (uint64, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindNumber, nil, []clientv3.Op{clientv3.OpPut(s.keys.seq(), "", clientv3.WithPrevKV())}, nil)
-	if err != nil {
-		return 0, err
-	}
-	return drawn(resp), nil
-}
-
-// drawn is the sequence number that an answer is about.
-func drawn(resp *clientv3.TxnResponse) uint64 {
-	return uint64(resp.Responses[0].GetResponsePut().GetPrevKv().GetVersion())
 }
 
 // put creates a claim node under the lease and reads, in the same transaction, all
 // claims on its worker ID, the record and the history.
-func (s *store) put(ctx context.Context, layout claims.Entry, lease clientv3.LeaseID, name nodeName, value []byte) (*clientv3.TxnResponse, error) {
-	key := s.keys.claim(name.String())
+func (s *store) put(ctx context.Context, layout claims.Entry, lease clientv3.LeaseID, claim claims.Node) (*clientv3.TxnResponse, error) {
+	key := s.root + claims.ClaimOf(claim.Name)
 	look := []clientv3.Op{
-		clientv3.OpGet(s.keys.claimsOn(name.worker), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-		clientv3.OpGet(s.keys.record(name.worker)),
-		clientv3.OpGet(s.keys.history(name.worker)),
+		clientv3.OpGet(s.root+claims.ClaimOf(claims.Pad(claim.Worker)+"-"), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
+		clientv3.OpGet(s.root + claims.RecordOf(claim.Worker)),
+		clientv3.OpGet(s.root + claims.HistoryOf(claim.Worker)),
 	}
-	put := clientv3.OpPut(key, string(value), clientv3.WithLease(lease))
+	put := clientv3.OpPut(key, string(claim.Value), clientv3.WithLease(lease))
 	// The name is one of a kind: if it exists, this very request was sent twice.
 	return s.txns.inCluster(ctx, layout, kindCreate,
 		[]clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)},
@@ -144,35 +136,46 @@ func (s *store) put(ctx context.Context, layout claims.Entry, lease clientv3.Lea
 }
 
 // created reads the answer to put.
-func (s *store) created(resp *clientv3.TxnResponse, name nodeName) claims.Created {
-	c := claims.Created{Node: name.node(), Record: entry(kvAt(resp, 2)), History: entry(kvAt(resp, 3))}
-	nodes := kvsAt(resp, 1)
-	for _, kv := range nodes {
-		if s.keys.nameOf(string(kv.Key)) == c.Name {
-			c.Created = kv.CreateRevision
+func (s *store) created(resp *clientv3.TxnResponse, claim claims.Node) claims.Created {
+	c := claims.Created{Node: claim, Record: entry(kvAt(resp, 2)), History: entry(kvAt(resp, 3))}
+	nodes := s.nodes(kvsAt(resp, 1))
+	for _, n := range nodes {
+		if n.Name == c.Name {
+			c.Created = n.Created
 		}
 	}
-	for _, kv := range nodes {
-		other, ok := s.Parse(s.keys.nameOf(string(kv.Key)))
-		if !ok || kv.CreateRevision >= c.Created {
-			continue
+	for _, n := range nodes {
+		if n.Created < c.Created {
+			c.Before = append(c.Before, n)
 		}
-		other.Created = kv.CreateRevision
-		c.Before = append(c.Before, other)
 	}
 	return c
 }
 
+// nodes are the claim nodes among keys.
+func (s *store) nodes(kvs []*mvccpb.KeyValue) []claims.Node {
+	nodes := make([]claims.Node, 0, len(kvs))
+	for _, kv := range kvs {
+		n, ok := claims.ParseName(strings.TrimPrefix(string(kv.Key), s.root+claims.ClaimOf("")))
+		if !ok {
+			continue // nobody's claim: it names no worker ID
+		}
+		n.Created, n.Value = kv.CreateRevision, kv.Value
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
 // Write implements claims.Store.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
-	claim, record, history := s.keys.claim(w.Claim), s.keys.record(w.Worker), s.keys.history(w.Worker)
+	claim, record, history := s.root+claims.ClaimOf(w.Claim), s.root+claims.RecordOf(w.Worker), s.root+claims.HistoryOf(w.Worker)
 	cmps := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(record), "=", w.Record.Version)}
 	then := []clientv3.Op{clientv3.OpPut(record, string(w.Record.Value))}
 	if w.Host != "" {
-		then = append(then, clientv3.OpPut(s.keys.host(w.Host), strconv.Itoa(w.Worker)))
+		then = append(then, clientv3.OpPut(s.root+claims.HostOf(w.Host), strconv.Itoa(w.Worker)))
 	}
 	if w.Before != "" {
-		before := s.keys.host(w.Before)
+		before := s.root + claims.HostOf(w.Before)
 		then = append(then, clientv3.OpTxn([]clientv3.Cmp{clientv3.Compare(clientv3.Value(before), "=", strconv.Itoa(w.Worker))}, []clientv3.Op{clientv3.OpDelete(before)}, nil))
 	}
 	if w.History.Value != nil {
@@ -200,26 +203,21 @@ func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) 
 
 // Delete implements claims.Store.
 func (s *store) Delete(ctx context.Context, name string) error {
-	_, err := s.txns.commit(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.keys.claim(name))}, nil)
+	_, err := s.txns.commit(ctx, kindDelete, nil, []clientv3.Op{clientv3.OpDelete(s.root + claims.ClaimOf(name))}, nil)
 	return err
 }
 
 // Claims implements claims.Store.
-func (s *store) Claims(ctx context.Context, layout claims.Entry) ([]claims.Node, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindClaims, nil, []clientv3.Op{
-		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix(), clientv3.WithKeysOnly()),
-	}, nil)
+func (s *store) Claims(ctx context.Context, layout claims.Entry, values bool) ([]claims.Node, error) {
+	options := []clientv3.OpOption{clientv3.WithPrefix()}
+	if !values {
+		options = append(options, clientv3.WithKeysOnly())
+	}
+	resp, err := s.txns.inCluster(ctx, layout, kindClaims, nil, []clientv3.Op{clientv3.OpGet(s.root+claims.ClaimOf(""), options...)}, nil)
 	if err != nil {
 		return nil, err
 	}
-	found := kvsAt(resp, 0)
-	nodes := make([]claims.Node, 0, len(found))
-	for _, kv := range found {
-		if n, ok := s.Parse(s.keys.nameOf(string(kv.Key))); ok {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes, nil
+	return s.nodes(kvsAt(resp, 0)), nil
 }
 
 // page is how many records one request reads, where not all are asked for.
@@ -227,8 +225,9 @@ const page = 1000
 
 // Records implements claims.Store.
 func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visit func(int, claims.Entry) bool) error {
-	first, end := s.keys.record(from), clientv3.GetPrefixRangeEnd(s.keys.workers())
-	for _, span := range [][2]string{{first, end}, {s.keys.record(0), first}} {
+	folder := s.root + claims.RecordsKey + "/"
+	first, end := s.root+claims.RecordOf(from), clientv3.GetPrefixRangeEnd(folder)
+	for _, span := range [][2]string{{first, end}, {folder, first}} {
 		for begin := span[0]; begin < span[1]; {
 			resp, err := s.txns.inCluster(ctx, layout, kindRecords, nil, []clientv3.Op{
 				clientv3.OpGet(begin, clientv3.WithRange(span[1]), clientv3.WithLimit(page)),
@@ -238,7 +237,7 @@ func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visi
 			}
 			found := kvsAt(resp, 0)
 			for _, kv := range found {
-				if worker, ok := s.keys.workerOf(string(kv.Key)); ok && !visit(worker, entry(kv)) {
+				if worker, ok := claims.ParseWorker(strings.TrimPrefix(string(kv.Key), folder)); ok && !visit(worker, entry(kv)) {
 					return nil
 				}
 			}
@@ -251,55 +250,8 @@ func (s *store) Records(ctx context.Context, layout claims.Entry, from int, visi
 	return nil
 }
 
-// List implements claims.Store.
-func (s *store) List(ctx context.Context, layout claims.Entry) (claims.Tree, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindList, nil, []clientv3.Op{
-		clientv3.OpGet(s.keys.claims(), clientv3.WithPrefix()),
-		clientv3.OpGet(s.keys.workers(), clientv3.WithPrefix()),
-	}, nil)
-	if err != nil {
-		return claims.Tree{}, err
-	}
-	tree := claims.Tree{Records: map[int]claims.Entry{}}
-	for _, kv := range kvsAt(resp, 0) {
-		n, ok := s.Parse(s.keys.nameOf(string(kv.Key)))
-		if !ok {
-			continue // nobody's claim: it names no worker ID
-		}
-		n.Created, n.Value = kv.CreateRevision, kv.Value
-		tree.Claims = append(tree.Claims, n)
-	}
-	for _, kv := range kvsAt(resp, 1) {
-		if worker, ok := s.keys.workerOf(string(kv.Key)); ok {
-			tree.Records[worker] = entry(kv)
-		}
-	}
-	return tree, nil
-}
-
-// Host implements claims.Store.
-func (s *store) Host(ctx context.Context, host string) (claims.Entry, error) {
-	resp, err := s.txns.commit(ctx, kindHost, nil, []clientv3.Op{clientv3.OpGet(s.keys.host(host))}, nil)
+// Read implements claims.Store.
+func (s *store) Read(ctx context.Context, layout claims.Entry, key string) (claims.Entry, error) {
+	resp, err := s.txns.inCluster(ctx, layout, kind("read "+key), nil, []clientv3.Op{clientv3.OpGet(s.root + key)}, nil)
 	return entry(kvAt(resp, 0)), err
-}
-
-// Record implements claims.Store.
-func (s *store) Record(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindRecord, nil, []clientv3.Op{clientv3.OpGet(s.keys.record(worker))}, nil)
-	return entry(kvAt(resp, 0)), err
-}
-
-// History implements claims.Store.
-func (s *store) History(ctx context.Context, layout claims.Entry, worker int) (claims.Entry, error) {
-	resp, err := s.txns.inCluster(ctx, layout, kindHistory, nil, []clientv3.Op{clientv3.OpGet(s.keys.history(worker))}, nil)
-	return entry(kvAt(resp, 0)), err
-}
-
-// Parse implements claims.Store.
-func (s *store) Parse(name string) (claims.Node, bool) {
-	n, ok := parseName(name)
-	if !ok {
-		return claims.Node{}, false
-	}
-	return n.node(), true
 }

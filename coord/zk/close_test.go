@@ -40,7 +40,7 @@ func TestCloseEndsTheSession(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Errorf("once more: %v", err)
 	}
-	if _, err := zk.Store(c).Own(t.Context()); !errors.Is(err, coord.ErrClosed) {
+	if _, err := zk.Store(c).Look(t.Context()); !errors.Is(err, coord.ErrClosed) {
 		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
 }
@@ -77,7 +77,7 @@ func TestNothingIsLeft(t *testing.T) {
 			calls.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
-				_, _ = zk.Store(c).Own(ctx)
+				_, _ = zk.Store(c).Look(ctx)
 			})
 		}
 		calls.Wait()
@@ -113,7 +113,7 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{TryTimeout: time.Hour})
 	s := zk.Store(c)
 	entry := must.Get(s.Look(t.Context()))(t)
-	node := claims.Node{Name: "0000003-s-inc-tok-0000000001", Worker: 3}
+	node := claims.Node{Name: "0000003-inc-tok-0000000001", Worker: 3}
 	calls := map[string]func(context.Context) error{
 		"Look":    func(ctx context.Context) error { _, err := s.Look(ctx); return err },
 		"Make":    func(ctx context.Context) error { _, err := s.Make(ctx, []byte("x")); return err },
@@ -123,12 +123,9 @@ func TestCallsEndWithTheirContext(t *testing.T) {
 			_, err := s.Write(ctx, entry, claims.Write{Doing: "write", Worker: node.Worker, Claim: node.Name})
 			return err
 		},
-		"Delete":  func(ctx context.Context) error { return s.Delete(ctx, node.Name) },
-		"Own":     func(ctx context.Context) error { _, err := s.Own(ctx); return err },
-		"List":    func(ctx context.Context) error { _, err := s.List(ctx, entry); return err },
-		"Host":    func(ctx context.Context) error { _, err := s.Host(ctx, "h"); return err },
-		"Record":  func(ctx context.Context) error { _, err := s.Record(ctx, entry, 3); return err },
-		"History": func(ctx context.Context) error { _, err := s.History(ctx, entry, 3); return err },
+		"Delete": func(ctx context.Context) error { return s.Delete(ctx, node.Name) },
+		"Claims": func(ctx context.Context) error { _, err := s.Claims(ctx, entry, true); return err },
+		"Read":   func(ctx context.Context) error { _, err := s.Read(ctx, entry, claims.RecordOf(3)); return err },
 	}
 	e.Pause()
 	defer e.Resume()
@@ -169,7 +166,7 @@ func TestErrorsOfListings(t *testing.T) {
 		}
 		return send()
 	})
-	if _, err := s.List(ctx, entry); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), s.Name()+": ") {
+	if _, err := s.Claims(ctx, entry, true); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), s.Name()+": ") {
 		t.Errorf("%v", err)
 	}
 	zk.Intercept(c, func(k zk.Kind, send func() error) error {
@@ -178,7 +175,7 @@ func TestErrorsOfListings(t *testing.T) {
 		}
 		return send()
 	})
-	if _, err := s.List(t.Context(), entry); !errors.Is(err, coordtest.ErrFault) || !strings.Contains(err.Error(), ": read a record: "+s.Path("workers/3")) {
+	if err := s.Records(t.Context(), entry, 0, func(int, claims.Entry) bool { return true }); !errors.Is(err, coordtest.ErrFault) || !strings.Contains(err.Error(), ": read a record: "+s.Path(claims.RecordOf(3))) {
 		t.Errorf("%v", err)
 	}
 }

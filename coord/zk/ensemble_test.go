@@ -37,28 +37,21 @@ func TestFollowerThatLags(t *testing.T) {
 	open := gozk.WorldACL(gozk.PermAll)
 	for round, ask := range []func(name string) error{
 		func(name string) error {
-			own, err := s.Own(t.Context())
-			if err != nil || len(own) != 2 {
-				return fmt.Errorf("own claims %+v, %v", own, err)
+			found, err := s.Claims(t.Context(), entry, true)
+			if err != nil || len(found) != 2 {
+				return fmt.Errorf("claims %+v, %v", found, err)
 			}
 			return nil
 		},
 		func(name string) error {
-			found, err := s.List(t.Context(), entry)
-			if err != nil || len(found.Claims) != 2 {
-				return fmt.Errorf("claims %+v, %v", found.Claims, err)
-			}
-			return nil
-		},
-		func(name string) error {
-			found, err := s.Host(t.Context(), name)
+			found, err := s.Read(t.Context(), entry, claims.HostOf(name))
 			if err != nil || found.Version == 0 {
 				return fmt.Errorf("host %+v, %v", found, err)
 			}
 			return nil
 		},
 		func(string) error {
-			found, err := s.Record(t.Context(), entry, node.Worker)
+			found, err := s.Read(t.Context(), entry, claims.RecordOf(node.Worker))
 			if err != nil || string(found.Value) != "theirs" {
 				return fmt.Errorf("record %+v, %v", found, err)
 			}
@@ -86,9 +79,9 @@ func TestFollowerThatLags(t *testing.T) {
 		name := fmt.Sprintf("late%d", round)
 		results, err := client.Multi(
 			&gozk.CreateRequest{Path: "/flakeward/hosts/" + name, Data: []byte("5"), Acl: open},
-			&gozk.CreateRequest{Path: "/flakeward/claims/0000005-s-" + id.Incarnation + "-" + name + "-", Acl: open, Flags: gozk.FlagEphemeralSequential})
+			&gozk.CreateRequest{Path: "/flakeward/claims/0000005-" + id.Incarnation + "-" + name + "-", Acl: open, Flags: gozk.FlagEphemeralSequential})
 		must.Do(t, err)
-		if round == 3 {
+		if round == 2 {
 			must.Get(client.Create("/flakeward/workers/0000003", []byte("theirs"), 0, open))(t)
 		}
 		// The request waits in the follower's socket: it is the first that it answers.
@@ -114,12 +107,9 @@ func TestWhatIsReadHasAPlaceAmongTheWrites(t *testing.T) {
 	client := e.Client()
 	written := func() int64 { return must.Get(client.Set("/flakeward/hosts", nil, -1))(t).Mzxid }
 	for name, ask := range map[string]func() error{
-		"Look":    func() error { _, err := s.Look(t.Context()); return err },
-		"Own":     func() error { _, err := s.Own(t.Context()); return err },
-		"List":    func() error { _, err := s.List(t.Context(), entry); return err },
-		"Claims":  func() error { _, err := s.Claims(t.Context(), entry); return err },
-		"Host":    func() error { _, err := s.Host(t.Context(), "a"); return err },
-		"History": func() error { _, err := s.History(t.Context(), entry, 0); return err },
+		"Look":   func() error { _, err := s.Look(t.Context()); return err },
+		"Claims": func() error { _, err := s.Claims(t.Context(), entry, true); return err },
+		"Read":   func() error { _, err := s.Read(t.Context(), entry, claims.HostOf("a")); return err },
 		"Records": func() error {
 			return s.Records(t.Context(), entry, 0, func(int, claims.Entry) bool { return true })
 		},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -124,13 +125,60 @@ func (s *fences) make(ctx context.Context, layout claims.Entry) (fence, error) {
 func (s *fences) guard(f fence) []any {
 	return []any{
 		atLayout: &gozk.CheckVersionRequest{Path: s.layout(), Version: f.version},
-		atToken:  s.checkToken(f),
+		atToken:  &gozk.CheckVersionRequest{Path: s.token(f.token), Version: anyVersion}, // it is there
 	}
 }
 
-// checkToken checks that the node is there. Its version does not matter.
-func (s *fences) checkToken(f fence) any {
-	return &gozk.CheckVersionRequest{Path: s.token(f.token), Version: anyVersion}
+// multi sends operations behind a fence. If one of them fails, which is not for a fence, it returns
+// which, and a verdict; otherwise that is -1.
+func (s *store) multi(ctx context.Context, layout claims.Entry, k kind, path string, ops ...any) (results []gozk.MultiResponse, failed int, err error) {
+	for made := false; ; {
+		f, err := s.fences.make(ctx, layout)
+		if err != nil {
+			return nil, -1, err
+		}
+		all := append(s.fences.guard(f), ops...)
+		results, err := tell(ctx, s.client, k, path, func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+			return conn.Multi(all...)
+		})
+		// The one that failed: the others were not tried, or undone.
+		switch at := slices.IndexFunc(results, func(r gozk.MultiResponse) bool { return r.Error != nil }); {
+		case err == nil && len(results) == len(all):
+			return results[fenced:], -1, nil
+		case err == nil:
+			return nil, -1, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, k, len(results), len(all))
+		case at < 0 || !verdict(err):
+			return nil, -1, err
+		case at < fenced: // the layout is another one
+			if err := s.client.sync(ctx, kindLook); err != nil {
+				return nil, -1, err
+			}
+			if err := s.fences.stands(ctx, f); err != nil {
+				return nil, -1, err
+			}
+		case errors.Is(err, gozk.ErrNoNode) && inFolder(all[at]) && !made: // an operator deleted a folder
+			if err := s.client.makeMissing(ctx, s.folders()); err != nil {
+				return nil, -1, err
+			}
+			made = true
+		default:
+			return nil, at - fenced, err
+		}
+		if ctx.Err() != nil {
+			return nil, -1, s.client.errChanging(ctx, k)
+		}
+	}
+}
+
+// inFolder reports whether an operation that finds no node lacks one that others are made below.
+func inFolder(op any) bool {
+	switch op := op.(type) {
+	case *gozk.CreateRequest:
+		return true
+	case *gozk.SetDataRequest:
+		return op.Version == anyVersion
+	}
+	return false
 }
 
 // complete reads the cluster record, and makes its child if it has none: an operator has

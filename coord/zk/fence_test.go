@@ -130,7 +130,7 @@ func TestLayoutWithoutAChild(t *testing.T) {
 	for i := range stores {
 		_, stores[i] = w.open()
 		layout = w.join(stores[i])
-		must.Get(stores[i].List(t.Context(), layout))(t)
+		must.Get(stores[i].Claims(t.Context(), layout, true))(t)
 	}
 	if got := w.tokens(); !slices.Equal(got, []string{"not-one"}) {
 		t.Errorf("who only reads has made %q", got)

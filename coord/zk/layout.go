@@ -63,7 +63,7 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 		if err := s.client.makeMissing(ctx, s.folders()); err != nil {
 			return claims.Entry{}, err
 		}
-		if err := s.client.shut(ctx, []string{s.root, s.layout(), s.claims(), s.workers(), s.path("hosts"), s.path("history")}); err != nil || found.Version != 0 {
+		if err := s.client.shut(ctx, []string{s.root, s.layout(), s.claims(), s.workers(), s.path(claims.HostsKey), s.path(claims.HistoryKey)}); err != nil || found.Version != 0 {
 			return found, err
 		}
 		token := rand.Text()

@@ -57,7 +57,7 @@ func (c *client) read(ctx context.Context, k kind, path string) (entry claims.En
 // answered once those before it are applied. This one checks that there is a root, and changes
 // nothing.
 func (c *client) sync(ctx context.Context, k kind) error {
-	_, err := ask(ctx, c, k+asOfNow, c.root, func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
+	_, err := ask(ctx, c, k+current, c.root, func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
 		results, err := conn.Multi(&gozk.CheckVersionRequest{Path: c.root, Version: anyVersion})
 		if verdict(err) || errors.Is(err, gozk.ErrNoAuth) {
 			err = nil // a refusal has its place in the order, too; what is read next says what is wrong

@@ -29,6 +29,7 @@ const (
 	kindTokens  kind = "list what is below the layout"
 	kindToken   kind = "make what is below the layout"
 	kindReplace kind = "replace the layout"
+	kindNumber  kind = "draw a sequence number"
 	kindCreate  kind = "create a claim"
 	kindDelete  kind = "delete a claim"
 	kindClaims  kind = "list the claims"
@@ -41,8 +42,8 @@ const (
 	kindForget  kind = "delete the worker ID of another host"
 )
 
-// asOfNow marks the sync before a read of that kind.
-const asOfNow kind = " as of now"
+// current marks the sync before a read of that kind.
+const current kind = " as of now"
 
 // The limits of one packet. A request is a few kilobytes; servers refuse 1 MiB
 // (jute.maxbuffer). They do not limit their answers: the longest is the list of all

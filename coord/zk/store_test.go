@@ -46,8 +46,8 @@ func (w *fixture) join(s claims.Store) claims.Entry {
 	return must.Get(s.Make(w.Context(), firstLayout))(w)
 }
 
-func claimant(worker int) claims.Claimant {
-	return claims.Claimant{Worker: worker, Token: rand.Text(), Value: []byte("{}"), Assign: func(n uint64) int { return int(n % 8) }}
+func claimant(worker int) claims.Node {
+	return claims.Node{Name: claims.Pad(worker) + "-" + rand.Text() + "-" + rand.Text(), Worker: worker, Value: []byte("{}")}
 }
 
 func (w *fixture) create(s claims.Store, layout claims.Entry, worker int) claims.Created {
@@ -185,65 +185,65 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	_, s := w.open()
 	layout := w.join(s)
 	w.makeAnew()
-	for _, worker := range []int{3, claims.BySequence} {
-		var moved *claims.MovedError
-		if made, err := s.Create(t.Context(), layout, claimant(worker)); !errors.As(err, &moved) || moved.Found.Version != 1 {
-			t.Errorf("worker ID %d: %+v, %v; want that the layout moved", worker, made, err)
-		}
+	var moved *claims.MovedError
+	if made, err := s.Create(t.Context(), layout, claimant(3)); !errors.As(err, &moved) || moved.Found.Version != 1 {
+		t.Errorf("Create: %+v, %v; want that the layout moved", made, err)
+	}
+	if number, err := s.Number(t.Context(), layout); !errors.As(err, &moved) {
+		t.Errorf("Number: %d, %v; want that the layout moved", number, err)
 	}
 	if left := w.claims(); len(left) != 0 {
 		t.Errorf("claims in another cluster's tree: %q", left)
 	}
-	var moved *claims.MovedError
-	if found, err := s.List(t.Context(), layout); !errors.As(err, &moved) {
-		t.Errorf("List: %+v, %v; want that the layout moved", found, err)
+	if found, err := s.Claims(t.Context(), layout, true); !errors.As(err, &moved) {
+		t.Errorf("Claims: %+v, %v; want that the layout moved", found, err)
 	}
-	if found, err := s.Record(t.Context(), layout, 3); !errors.As(err, &moved) {
-		t.Errorf("Record: %+v, %v; want that the layout moved", found, err)
-	}
-	if found, err := s.History(t.Context(), layout, 3); !errors.As(err, &moved) {
-		t.Errorf("History: %+v, %v; want that the layout moved", found, err)
+	if found, err := s.Read(t.Context(), layout, claims.RecordOf(3)); !errors.As(err, &moved) {
+		t.Errorf("Read: %+v, %v; want that the layout moved", found, err)
 	}
 	if stored, err := s.Replace(t.Context(), claims.Entry{Version: 7}, []byte("x")); !errors.As(err, &moved) {
 		t.Errorf("Replace: %+v, %v; want that the layout moved", stored, err)
 	}
 }
 
-// The owner is who was created first, whatever the numbers say.
+// The owner is who was created first, by the number that ZooKeeper has given, whatever the names are.
 func TestOwnerIsTheFirstCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
 	_, s := w.open()
 	layout := w.join(s)
 	first, second := w.create(s, layout, 3), w.create(s, layout, 3)
-	if len(first.Before) != 0 || len(second.Before) != 1 || second.Before[0].Name != first.Name {
-		t.Errorf("before the first %+v, before the second %+v", first.Before, second.Before)
+	if len(first.Before) != 0 || len(second.Before) != 1 || second.Before[0].Name != first.Name || second.Created <= first.Created {
+		t.Errorf("the first %+v, the second %+v", first, second)
 	}
-	// The counter starts over with a new claims/: the third has the lowest number.
-	third := w.create(s, layout, 3)
-	for _, n := range []claims.Created{first, second, third} {
+	for _, n := range []claims.Created{first, second} {
 		must.Do(w, s.Delete(t.Context(), n.Name))
 	}
 	must.Do(w, w.client.Delete(w.root+"/claims", -1))
-	again := w.create(s, layout, 3) // makes claims/ too
-	if again.Number != 0 || again.Created <= third.Created {
-		t.Errorf("%+v after %+v", again, third)
+	if again := w.create(s, layout, 3); again.Created != 0 || len(again.Before) != 0 { // it makes claims/ too
+		t.Errorf("%+v", again)
 	}
-	// Names that ZooKeeper would give only after others.
-	byHand := func(name string) {
-		t.Helper()
+	for _, name := range []string{"0000006-aa-tok-0000009999", "0000006-zz-tok-0000000000", "0000005-aa-tok-0000000000"} {
 		must.Get(w.client.Create(w.root+"/claims/"+name, nil, gozk.FlagEphemeral, gozk.WorldACL(gozk.PermAll)))(w)
 	}
-	byHand("0000006-s-inc-tok-0000009999")
-	late := w.create(s, layout, 6)
-	byHand("0000006-s-inc-tok-0000000000")
-	if later := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Number != 9999 || len(later.Before) != 3 {
-		t.Errorf("before %+v, before the next %+v", late, later)
+	if late := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Incarnation != "zz" {
+		t.Errorf("before the next %+v", late.Before)
 	}
-	assigned := w.create(s, layout, claims.BySequence)
-	sticky := w.create(s, layout, assigned.Worker)
-	if assigned.Worker != int(assigned.Number%8) || len(assigned.Before) != 0 || len(sticky.Before) != 1 || sticky.Before[0].Name != assigned.Name || sticky.Before[0].Worker != assigned.Worker {
-		t.Errorf("assigned %+v, and then sticky %+v", assigned, sticky)
+}
+
+// Numbers follow one another, also where somebody has deleted what they are counted by.
+func TestNumbers(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, zktest.Shared(t))
+	_, s := w.open()
+	layout := w.join(s)
+	for range 2 {
+		for want := range uint64(3) {
+			if got, err := s.Number(t.Context(), layout); err != nil || got != want {
+				t.Errorf("number %d, %v; want %d", got, err, want)
+			}
+		}
+		must.Do(w, w.client.Delete(w.root+"/claims", -1))
 	}
 }
 
@@ -257,14 +257,9 @@ func TestReadsThatMustBeNewFollowASync(t *testing.T) {
 	n := w.create(s, layout, 3).Node
 	var kinds []string
 	reads := map[string]func() error{
-		"Look": func() error { _, err := s.Look(t.Context()); return err },
-		"Own":  func() error { _, err := s.Own(t.Context()); return err },
-		"List": func() error { _, err := s.List(t.Context(), layout); return err },
-		"Host": func() error { _, err := s.Host(t.Context(), "h"); return err },
-		"History": func() error {
-			_, err := s.History(t.Context(), layout, 3)
-			return err
-		},
+		"Look":   func() error { _, err := s.Look(t.Context()); return err },
+		"Claims": func() error { _, err := s.Claims(t.Context(), layout, false); return err },
+		"Read":   func() error { _, err := s.Read(t.Context(), layout, claims.HostOf("h")); return err },
 		"Write": func() error {
 			_, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: 3, Claim: n.Name, Record: claims.Entry{Value: []byte("x"), Version: 9}})
 			kinds = slices.DeleteFunc(kinds, func(k string) bool { return k == "write" })
@@ -314,11 +309,11 @@ func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		record[c.worker] = done.Record
-		if found, err := s.Host(t.Context(), "a/../b"); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
+		if found, err := s.Read(t.Context(), layout, claims.HostOf("a/../b")); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
 			t.Errorf("%d: the host's is %q, %v, after %d writes; want %d, %d", i, found.Value, err, writes, c.stored, c.writes)
 		}
 	}
-	if found, err := s.Host(t.Context(), "b"); err != nil || found.Version != 0 {
+	if found, err := s.Read(t.Context(), layout, claims.HostOf("b")); err != nil || found.Version != 0 {
 		t.Errorf("another host's is %+v, %v", found, err)
 	}
 }

@@ -11,64 +11,37 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// atRecord is the place of the record in a write's Multi, after the fence. The history and the claim
-// node follow.
-const atRecord = fenced
-
 // Write implements claims.Store. ZooKeeper does nothing of a Multi that has to do with a node which
 // is not there, so one that fails at the claim node is sent again without that.
 func (s *store) Write(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
-	f, err := s.fences.make(ctx, layout)
-	if err != nil {
-		return claims.Written{}, err
-	}
-	claimed, made := w.Claim != "", false
-	for {
-		ops, err := s.operations(f, w, claimed)
+	for claimed := w.Claim != ""; ; claimed = false {
+		ops, err := s.operations(w, claimed)
 		if err != nil {
 			return claims.Written{}, err
 		}
-		results, err := tell(ctx, s.client, kind(w.Doing), s.record(w.Worker), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-			return conn.Multi(ops...)
-		})
-		at := failedAt(results)
+		results, failed, err := s.multi(ctx, layout, kind(w.Doing), s.path(claims.RecordOf(w.Worker)), ops...)
 		switch {
-		case err == nil && len(results) == len(ops):
+		case err == nil:
 			stored := claims.Entry{Value: w.Record.Value, Version: 1}
 			if w.Record.Version != 0 {
-				stored.Version = versionOf(results[atRecord].Stat)
+				stored.Version = versionOf(results[0].Stat)
 			}
 			s.prefer(ctx, w)
 			if w.Before != "" {
-				s.client.forget(ctx, s.host(w.Before), w.Worker)
+				s.client.forget(ctx, s.path(claims.HostOf(w.Before)), w.Worker)
 			}
 			return claims.Written{Stored: true, Record: stored, Claimed: claimed}, nil
-		case err == nil:
-			return claims.Written{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, w.Doing, len(results), len(ops))
-		case !verdict(err) || at < 0:
+		case failed < 0:
 			return claims.Written{}, err
-		case errors.Is(err, gozk.ErrNoNode) && claimed && at == len(ops)-1:
-			claimed = false
-		case errors.Is(err, gozk.ErrNoNode) && creates(ops[at]) && !made:
-			// What is missing is the node above.
-			if err := s.client.makeMissing(ctx, s.folders()); err != nil {
-				return claims.Written{}, err
-			}
-			made = true
+		case errors.Is(err, gozk.ErrNoNode) && claimed && failed == len(ops)-1:
 		default:
-			return s.found(ctx, f, w)
+			return s.found(ctx, layout, w)
 		}
 	}
 }
 
-func creates(op any) bool {
-	_, ok := op.(*gozk.CreateRequest)
-	return ok
-}
-
-// operations are those of the Multi that stores w, with the claim node, if it is claimed, as the last.
-func (s *store) operations(f fence, w claims.Write, claimed bool) ([]any, error) {
-	ops := s.fences.guard(f)
+// operations are those that store w: the record first, and the claim node last, if it is claimed.
+func (s *store) operations(w claims.Write, claimed bool) (ops []any, err error) {
 	store := func(path string, entry claims.Entry) error {
 		if entry.Version == 0 {
 			ops = append(ops, &gozk.CreateRequest{Path: path, Data: entry.Value, Acl: s.client.access(), Flags: gozk.FlagPersistent})
@@ -78,11 +51,11 @@ func (s *store) operations(f fence, w claims.Write, claimed bool) ([]any, error)
 		ops = append(ops, &gozk.SetDataRequest{Path: path, Data: entry.Value, Version: version})
 		return err
 	}
-	if err := store(s.record(w.Worker), w.Record); err != nil {
+	if err := store(s.path(claims.RecordOf(w.Worker)), w.Record); err != nil {
 		return nil, err
 	}
 	if w.History.Value != nil {
-		if err := store(s.history(w.Worker), w.History); err != nil {
+		if err := store(s.path(claims.HistoryOf(w.Worker)), w.History); err != nil {
 			return nil, err
 		}
 	}
@@ -97,7 +70,7 @@ func (s *store) operations(f fence, w claims.Write, claimed bool) ([]any, error)
 
 // found reads what a Multi may have failed at. It was the leader who judged, and the
 // server at hand may not know yet what the leader saw.
-func (s *store) found(ctx context.Context, f fence, w claims.Write) (claims.Written, error) {
+func (s *store) found(ctx context.Context, layout claims.Entry, w claims.Write) (claims.Written, error) {
 	var found claims.Written
 	if err := s.client.sync(ctx, kind(w.Doing)); err != nil {
 		return found, err
@@ -105,9 +78,9 @@ func (s *store) found(ctx context.Context, f fence, w claims.Write) (claims.Writ
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch {
 		case i == 0:
-			err = s.fences.stands(ctx, f)
+			err = s.fences.stands(ctx, fence{layout: layout})
 		case i == 1:
-			found.Record, err = s.client.get(ctx, kindRecord, s.record(w.Worker))
+			found.Record, err = s.client.get(ctx, kindRecord, s.path(claims.RecordOf(w.Worker)))
 		case w.Claim != "":
 			var created int64
 			created, err = s.client.created(ctx, kindClaim, s.claim(w.Claim))
@@ -127,7 +100,7 @@ func (s *store) prefer(ctx context.Context, w claims.Write) {
 	if w.Host == "" {
 		return
 	}
-	path, value := s.host(w.Host), fmt.Append(nil, w.Worker)
+	path, value := s.path(claims.HostOf(w.Host)), fmt.Append(nil, w.Worker)
 	found, err := s.client.get(ctx, kindHost, path)
 	switch {
 	case err != nil || string(found.Value) == string(value):

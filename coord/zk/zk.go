@@ -1,7 +1,7 @@
 // Package zk is the coordinator in ZooKeeper.
 //
 // A claim is an ephemeral sequential node. Of those that name one worker ID, the one
-// with the lowest czxid owns it. Each record is written only in a Multi that also
+// with the lowest sequence number owns it. Each record is written only in a Multi that also
 // checks the cluster record and the record's version, so a claimant that is wrong about
 // anything fails to write. Claims, sessions, and the client's view of them, decide only when
 // a worker ID changes hands.
@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 	"time"
 
@@ -142,19 +141,7 @@ func newStore(servers Servers, config Config) (*store, error) {
 func (s *store) Name() string { return s.client.name }
 
 // Path implements claims.Store.
-func (s *store) Path(what string) string {
-	for _, numbered := range []string{"workers/", "history/"} {
-		if number, ok := strings.CutPrefix(what, numbered); ok {
-			if worker, err := strconv.Atoi(number); err == nil {
-				what = numbered + pad(worker)
-			}
-		}
-	}
-	return s.path(what)
-}
-
-// Parse implements claims.Store.
-func (s *store) Parse(name string) (claims.Node, bool) { return parseName(name) }
+func (s *store) Path(key string) string { return s.path(key) }
 
 // Close implements claims.Store. If the session cannot be ended within about a
 // second, the claims are freed when it expires. A client library that does not end

@@ -26,7 +26,7 @@ type requests struct {
 }
 
 // reads are the requests that change nothing.
-var reads = []string{"look for the layout", "list the claims", "list the records", "list own claims", "read a history", "read what was claimed", "read the host's worker ID"}
+var reads = []string{"look for the layout", "list the claims", "list the records", "read a history", "read what was claimed", "read the host's worker ID"}
 
 func (r *requests) Write(line []byte) (int, error) {
 	m := atTheServers.FindSubmatch(line)

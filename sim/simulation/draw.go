@@ -157,7 +157,7 @@ func (p Plan) beside(r *rand.Rand, f Fault) Fault {
 
 // What a claim, a grant and a release take.
 var requests = []string{"", "", "", "create a claim", "read what was claimed", "open a record", "open a record", "extend a grant", "extend a grant", "release a worker ID",
-	"release a worker ID", "delete a claim", "list the claims", "list own claims", "look for the layout", "take a number", "open a session", "read the host's worker ID"}
+	"release a worker ID", "delete a claim", "list the claims", "look for the layout", "take a number", "open a session", "read the host's worker ID"}
 
 // at puts a fault at a step of its daemon.
 func at(r *rand.Rand, f Fault) Fault {

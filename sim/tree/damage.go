@@ -24,5 +24,6 @@ func (t *Tree) SetHistory(worker int, value []byte) {
 
 // SetHost changes which worker ID a host had last.
 func (t *Tree) SetHost(host string, value []byte) {
-	t.hosts[host] = claims.Entry{Value: value, Version: t.next(t.hosts[host])}
+	key := claims.HostOf(host)
+	t.hosts[key] = claims.Entry{Value: value, Version: t.next(t.hosts[key])}
 }

@@ -2,24 +2,16 @@ package tree
 
 import (
 	"context"
+	"strings"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// Own implements claims.Store.
-func (s *Store) Own(ctx context.Context) (own []claims.Node, err error) {
-	err = s.plain(ctx, listingOwn, func(t *Tree) func() {
-		o := t.own(s.incarnation)
-		return func() { own = o }
-	})
-	return own, err
-}
-
 // Claims implements claims.Store.
-func (s *Store) Claims(ctx context.Context, layout claims.Entry) (found []claims.Node, err error) {
+func (s *Store) Claims(ctx context.Context, layout claims.Entry, _ bool) (found []claims.Node, err error) {
 	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
-		l := t.names()
+		l := t.list()
 		return func() { found = l }
 	})
 	return found, err
@@ -56,40 +48,11 @@ func (s *Store) Records(ctx context.Context, layout claims.Entry, from int, visi
 	return nil
 }
 
-// List implements claims.Store.
-func (s *Store) List(ctx context.Context, layout claims.Entry) (found claims.Tree, err error) {
-	err = s.fenced(ctx, listing, layout, func(t *Tree) func() {
-		l := t.list()
-		return func() { found = l }
-	})
-	return found, err
-}
-
-// Host implements claims.Store. It is a hint, and may be an old one.
-func (s *Store) Host(ctx context.Context, host string) (stored claims.Entry, err error) {
-	if _, _, err := s.seen(); err != nil {
-		return claims.Entry{}, err
-	}
-	err = s.carrier.Carry(ctx, "read the host's worker ID", true, func(t *Tree) func() {
-		e := t.hosts[host]
-		return func() { stored = e }
-	})
-	return stored, err
-}
-
-// Record implements claims.Store.
-func (s *Store) Record(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
-	err = s.fenced(ctx, "read a record", layout, func(t *Tree) func() {
-		e := t.records[worker]
-		return func() { stored = e }
-	})
-	return stored, err
-}
-
-// History implements claims.Store.
-func (s *Store) History(ctx context.Context, layout claims.Entry, worker int) (stored claims.Entry, err error) {
-	err = s.fenced(ctx, readingHistory, layout, func(t *Tree) func() {
-		e := t.history[worker]
+// Read implements claims.Store. A preference is a hint, and may be an old one.
+func (s *Store) Read(ctx context.Context, layout claims.Entry, key string) (stored claims.Entry, err error) {
+	folder, _, _ := strings.Cut(key, "/")
+	err = s.fenced(ctx, reading[folder], layout, func(t *Tree) func() {
+		e := t.read(key)
 		return func() { stored = e }
 	})
 	return stored, err

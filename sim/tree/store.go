@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/flakeward/flakeward/coord"
@@ -50,7 +49,7 @@ func (s *Store) Name() string {
 }
 
 // Path implements claims.Store.
-func (s *Store) Path(what string) string { return "/" + what }
+func (s *Store) Path(key string) string { return "/" + key }
 
 // Session is the session that claims are made under; 0 if there is none yet.
 func (s *Store) Session() int64 {
@@ -91,7 +90,7 @@ func (s *Store) note(before, revision int64) {
 // old reports whether a request may be answered with an older state: a plain read is of a ZooKeeper
 // leader that was paused, and knows of no other yet.
 func (s *Store) old(what string) bool {
-	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingRecords || what == listingOwn || what == readingHistory)
+	return s.kind == ZooKeeper && (what == looking || what == listing || what == listingRecords || what == reading[claims.HistoryKey] || what == reading[claims.HostsKey])
 }
 
 // The plain reads.
@@ -99,9 +98,10 @@ const (
 	looking        = "look for the layout"
 	listing        = "list the claims"
 	listingRecords = "list the records"
-	listingOwn     = "list own claims"
-	readingHistory = "read a history"
 )
+
+// reading are the reads of one key, by its folder.
+var reading = map[string]string{claims.RecordsKey: "read a record", claims.HistoryKey: "read a history", claims.HostsKey: "read the host's worker ID"}
 
 // carry makes one request. Its do returns what is to be done with the answer.
 func (s *Store) carry(ctx context.Context, what string, do func(t *Tree) func()) error {
@@ -199,23 +199,22 @@ func (s *Store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 	return stored, err
 }
 
+// Number implements claims.Store.
+func (s *Store) Number(ctx context.Context, layout claims.Entry) (drawn uint64, err error) {
+	err = s.fenced(ctx, "take a number", layout, func(t *Tree) func() {
+		number := t.nextNumber()
+		return func() { drawn = number }
+	})
+	return drawn, err
+}
+
 // Create implements claims.Store.
-func (s *Store) Create(ctx context.Context, layout claims.Entry, c claims.Claimant) (claims.Created, error) {
-	n := claims.Node{Worker: c.Worker, Incarnation: s.incarnation, Token: c.Token, Value: c.Value}
-	if s.kind == Etcd && c.Worker == claims.BySequence {
-		err := s.fenced(ctx, "take a number", layout, func(t *Tree) func() {
-			number := t.nextNumber()
-			return func() { n.Number, n.Worker = number, c.Assign(number) }
-		})
-		if err != nil {
-			return claims.Created{}, err
-		}
-	}
+func (s *Store) Create(ctx context.Context, layout claims.Entry, n claims.Node) (claims.Created, error) {
 	for {
 		if err := s.open(ctx); err != nil {
 			return claims.Created{}, err
 		}
-		made, there, err := s.put(ctx, layout, n, c)
+		made, there, err := s.put(ctx, layout, n)
 		switch {
 		case err != nil:
 			return claims.Created{}, err
@@ -224,7 +223,7 @@ func (s *Store) Create(ctx context.Context, layout claims.Entry, c claims.Claima
 		case s.kind == Etcd:
 			return made, nil
 		default:
-			return s.depends(ctx, made.Node, c)
+			return s.depends(ctx, made.Node)
 		}
 	}
 }
@@ -241,33 +240,22 @@ func (s *Store) open(ctx context.Context) error {
 }
 
 // put makes the node; there is false if the session has ended.
-func (s *Store) put(ctx context.Context, layout claims.Entry, n claims.Node, c claims.Claimant) (made claims.Created, there bool, err error) {
+func (s *Store) put(ctx context.Context, layout claims.Entry, n claims.Node) (made claims.Created, there bool, err error) {
 	session := s.Session()
 	err = s.fenced(ctx, "create a claim", layout, func(t *Tree) func() {
-		n := n
-		if n.Worker == claims.BySequence {
-			n.Number = t.nextNumber()
-		}
-		n.Name = nameOf(n)
-		t.assign = c.Assign
 		n, ok := t.add(session, n)
-		n.Value = nil
-		named := n
-		if n.Worker == claims.BySequence {
-			named.Worker = c.Assign(n.Number)
-		}
-		created := claims.Created{Node: named, Before: t.rivals(named, c.Assign), Record: t.records[named.Worker], History: t.history[named.Worker]}
+		created := t.depends(n)
 		return func() { made, there = created, ok }
 	})
 	return made, there, err
 }
 
 // depends reads what an opening of the node's worker ID depends on.
-func (s *Store) depends(ctx context.Context, n claims.Node, c claims.Claimant) (made claims.Created, err error) {
+func (s *Store) depends(ctx context.Context, n claims.Node) (made claims.Created, err error) {
 	there := false
 	err = s.plain(ctx, "read what was claimed", func(t *Tree) func() {
 		ok := t.has(n)
-		created := claims.Created{Node: n, Before: t.rivals(n, c.Assign), Record: t.records[n.Worker], History: t.history[n.Worker]}
+		created := t.depends(n)
 		return func() { made, there = created, ok }
 	})
 	if err == nil && !there {
@@ -309,40 +297,6 @@ func (s *Store) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	return err
-}
-
-// nameOf is w7-INCARNATION-TOKEN, or d12-... for a node whose number assigns its worker ID.
-func nameOf(n claims.Node) string {
-	what := "w" + strconv.Itoa(n.Worker)
-	if n.Worker == claims.BySequence {
-		what = "d" + strconv.FormatUint(n.Number, 10)
-	}
-	return what + "-" + n.Incarnation + "-" + n.Token
-}
-
-// Parse implements claims.Store.
-func (s *Store) Parse(name string) (claims.Node, bool) {
-	parts := strings.Split(name, "-")
-	if len(parts) != 3 || len(parts[0]) < 2 || !claims.ValidToken(parts[1]) || !claims.ValidToken(parts[2]) {
-		return claims.Node{}, false
-	}
-	number, err := strconv.ParseUint(parts[0][1:], 10, 62)
-	if err != nil || parts[0][1:] != strconv.FormatUint(number, 10) {
-		return claims.Node{}, false
-	}
-	n := claims.Node{Name: name, Incarnation: parts[1], Token: parts[2]}
-	switch parts[0][0] {
-	case 'w':
-		if number >= coord.MaxWorkers {
-			return claims.Node{}, false
-		}
-		n.Worker = int(number)
-	case 'd':
-		n.Worker, n.Number = claims.BySequence, number
-	default:
-		return claims.Node{}, false
-	}
-	return n, true
 }
 
 func decimal(n int) []byte { return strconv.AppendInt(nil, int64(n), 10) }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/flakeward/flakeward/coord/claims"
 )
@@ -16,11 +17,10 @@ type Kind int
 
 // The kinds.
 const (
-	// Etcd has one revision for all keys, takes a number and makes a claim in two requests, and
-	// reads what an opening depends on together with the claim's making.
+	// Etcd has one revision for all keys, and reads what an opening depends on together with the
+	// claim's making.
 	Etcd Kind = iota
-	// ZooKeeper has a version for each node, makes a sequential node in one request and reads the
-	// rest later.
+	// ZooKeeper has a version for each node, and reads later what an opening depends on.
 	ZooKeeper
 )
 
@@ -34,10 +34,9 @@ type Tree struct {
 	records  map[int]claims.Entry
 	recorded []int // the worker IDs that have one, in order; behind after a first record
 	history  map[int]claims.Entry
-	hosts    map[string]claims.Entry
+	hosts    map[string]claims.Entry // by their keys
 	sessions map[int64]bool
-	session  int64                   // the last one's number
-	assign   func(number uint64) int // as whoever has made the last claim does
+	session  int64 // the last one's number
 
 	// Unfenced makes the servers store every write of a record, whoever wrote it before. No daemon
 	// is promised to survive that.
@@ -113,11 +112,7 @@ func (t *Tree) Claims() int { return len(t.claims) }
 func (t *Tree) Claimed() map[int]bool {
 	claimed := map[int]bool{}
 	for _, c := range t.claims {
-		worker := c.Worker
-		if worker == claims.BySequence {
-			worker = t.assign(c.Number)
-		}
-		claimed[worker] = true
+		claimed[c.Worker] = true
 	}
 	return claimed
 }
@@ -181,21 +176,30 @@ func (t *Tree) add(session int64, n claims.Node) (made claims.Node, ok bool) {
 	return n, true
 }
 
-// rivals are the claims on a worker ID that were made before n and are there.
-func (t *Tree) rivals(n claims.Node, assign func(uint64) int) []claims.Node {
-	var before []claims.Node
+// depends is what an opening of a claim's worker ID depends on.
+func (t *Tree) depends(n claims.Node) claims.Created {
+	made := claims.Created{Node: n, Record: t.records[n.Worker], History: t.history[n.Worker]}
+	made.Value = nil
 	for _, c := range t.claims {
-		worker := c.Worker
-		if worker == claims.BySequence {
-			worker = assign(c.Number)
-		}
-		if worker == n.Worker && c.Created < n.Created {
-			other := c.Node
-			other.Worker, other.Value = worker, nil
-			before = append(before, other)
+		if c.Worker == n.Worker && c.Created < n.Created {
+			made.Before = append(made.Before, c.Node)
 		}
 	}
-	return before
+	return made
+}
+
+// read returns what a key has.
+func (t *Tree) read(key string) claims.Entry {
+	folder, name, _ := strings.Cut(key, "/")
+	worker, _ := claims.ParseWorker(name)
+	switch folder {
+	case claims.RecordsKey:
+		return t.records[worker]
+	case claims.HistoryKey:
+		return t.history[worker]
+	default:
+		return t.hosts[key]
+	}
 }
 
 func (t *Tree) has(n claims.Node) bool {
@@ -211,10 +215,10 @@ func (t *Tree) write(w claims.Write) claims.Written {
 	version := t.next(record)
 	t.records[worker] = claims.Entry{Value: w.Record.Value, Version: version}
 	if w.Host != "" {
-		t.hosts[w.Host] = claims.Entry{Value: decimal(worker), Version: version}
+		t.hosts[claims.HostOf(w.Host)] = claims.Entry{Value: decimal(worker), Version: version}
 	}
-	if string(t.hosts[w.Before].Value) == string(decimal(worker)) {
-		delete(t.hosts, w.Before)
+	if before := claims.HostOf(w.Before); string(t.hosts[before].Value) == string(decimal(worker)) {
+		delete(t.hosts, before)
 	}
 	if w.History.Value != nil {
 		v := version
@@ -242,28 +246,6 @@ func (t *Tree) delete(name string) {
 	})
 }
 
-func (t *Tree) own(incarnation string) []claims.Node {
-	var own []claims.Node
-	for _, c := range t.claims {
-		if c.Incarnation == incarnation {
-			n := c.Node
-			n.Value = nil
-			own = append(own, n)
-		}
-	}
-	return own
-}
-
-// names lists the claims without their values.
-func (t *Tree) names() []claims.Node {
-	found := make([]claims.Node, len(t.claims))
-	for i, c := range t.claims {
-		found[i] = c.Node
-		found[i].Value, found[i].Created = nil, 0
-	}
-	return found
-}
-
 // some are the first records of the worker IDs from begin on and before end.
 func (t *Tree) some(begin, end, most int) (workers []int, found []claims.Entry) {
 	if len(t.recorded) != len(t.records) { // no record is ever deleted
@@ -279,10 +261,11 @@ func (t *Tree) some(begin, end, most int) (workers []int, found []claims.Entry) 
 	return workers, found
 }
 
-func (t *Tree) list() claims.Tree {
-	l := claims.Tree{Records: maps.Clone(t.records)}
-	for _, c := range t.claims {
-		l.Claims = append(l.Claims, c.Node)
+// list are the claims.
+func (t *Tree) list() []claims.Node {
+	found := make([]claims.Node, len(t.claims))
+	for i, c := range t.claims {
+		found[i] = c.Node
 	}
-	return l
+	return found
 }
