@@ -81,7 +81,7 @@ func TestMembersShowTheOwner(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("m")
 	claim := tr.claim(c, want(4))
-	for _, name := range []string{"0000004-s-AAA-AAA", "0000004-s-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-s-A-B"} {
+	for _, name := range []string{"0000004-AAA-AAA", "0000004-zzz-zzz", "0000004-0-0-0", "nonsense", "0000099-A-B"} {
 		must.Get(tr.Client().Put(t.Context(), c.Root()+"claims/"+name, "no JSON"))(t)
 	}
 	members, err := c.Members(t.Context())

@@ -210,3 +210,6 @@ func SessionID(c *Coordinator) int64 {
 	}
 	return c.store.client.session.conn.SessionID()
 }
+
+// TokenOf is the name of a layout's child.
+func TokenOf(layout string) string { return tokenOf([]byte(layout)) }

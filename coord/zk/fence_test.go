@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	gozk "github.com/go-zookeeper/zk"
@@ -19,13 +18,13 @@ import (
 )
 
 // remake deletes the layout and nothing else, and makes another, whose version is the
-// same. Without a token it has no child.
-func (w *fixture) remake(value, token string) {
+// same, with a child unless it is to be without.
+func (w *fixture) remake(value string, child bool) {
 	w.Helper()
 	wipe(w, w.client, w.root+"/layout")
 	must.Get(w.client.Create(w.root+"/layout", []byte(value), 0, gozk.WorldACL(gozk.PermAll)))(w)
-	if token != "" {
-		must.Get(w.client.Create(w.root+"/layout/"+token, nil, 0, gozk.WorldACL(gozk.PermAll)))(w)
+	if child {
+		must.Get(w.client.Create(w.root+"/layout/"+zk.TokenOf(value), nil, 0, gozk.WorldACL(gozk.PermAll)))(w)
 	}
 }
 
@@ -88,119 +87,35 @@ func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
 	}
 }
 
-// The same cluster's layout, put back as it was, is gone on with: as it was saved,
-// and by a tool that knows nothing of its child.
+// The same cluster's layout, put back as it was, is gone on with. Without its child it is refused by
+// name, and what the error says helps.
 func TestLayoutThatIsPutBack(t *testing.T) {
 	t.Parallel()
-	for name, token := range map[string]string{"with a child": "theirs", "without": ""} {
-		w := newFixture(t, zktest.Shared(t))
-		here, idle := w.coordinator(), w.coordinator()
-		for _, c := range []*zk.Coordinator{here, idle} {
-			coordtest.Join(t, c, layout)
-		}
-		claim := claimed(t, here, 3)
-		w.remake(w.get("/layout"), token)
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}); err != nil {
-			t.Errorf("%s: extend: %v", name, err)
-		}
-		claimed(t, idle, 4)
-		w.remake(w.get("/layout"), token)
-		if _, err := idle.Raise(t.Context(), 10); err != nil {
-			t.Errorf("%s: raise: %v", name, err)
-		}
-		if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}); !errors.Is(err, coord.ErrLost) {
-			t.Errorf("%s: extended after all marks were raised: %v", name, err)
-		}
-		if got := w.tokens(); len(got) != 1 || got[0] == token {
-			t.Errorf("%s: below the layout are %q", name, got)
-		}
-	}
-}
-
-// A layout without a child gets one before anything is written below it; several are
-// as good as one, and only reads make none.
-func TestLayoutWithoutAChild(t *testing.T) {
-	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
-	_, s := w.open()
-	w.join(s)
-	w.remake(string(firstLayout), "not-one")
-	stores := make([]claims.Store, 8)
-	var layout claims.Entry
-	for i := range stores {
-		_, stores[i] = w.open()
-		layout = w.join(stores[i])
-		must.Get(stores[i].Claims(t.Context(), layout, true))(t)
+	here, operator := w.coordinator(), w.coordinator()
+	coordtest.Join(t, here, layout)
+	must.Get(operator.Inspect(t.Context()))(t)
+	claim := claimed(t, here, 3)
+	saved := w.get("/layout")
+	w.remake(saved, true)
+	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}))
+	w.remake(saved, false)
+	for name, call := range map[string]func() error{
+		"Extend": func() error { return claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}) },
+		"Claim":  func() error { _, err := here.Claim(t.Context(), coord.Request{Worker: 4}); return err },
+		"Raise":  func() error { _, err := operator.Raise(t.Context(), 10); return err },
+	} {
+		if err := call(); !errors.Is(err, claims.ErrRefused) || !strings.Contains(err.Error(), w.root+"/layout/"+zk.TokenOf(saved)) {
+			t.Errorf("%s without the child: %v", name, err)
+		}
 	}
-	if got := w.tokens(); !slices.Equal(got, []string{"not-one"}) {
-		t.Errorf("who only reads has made %q", got)
+	w.remake(saved, true)
+	must.Get(operator.Raise(t.Context(), 10))(t)
+	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}); !errors.Is(err, coord.ErrLost) {
+		t.Errorf("extended after all marks were raised: %v", err)
 	}
-	var all sync.WaitGroup
-	for i, s := range stores {
-		all.Go(func() {
-			made, err := s.Create(t.Context(), layout, claimant(i))
-			if err == nil {
-				_, err = s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: made.Worker, Claim: made.Name, Record: claims.Entry{Value: []byte("one")}})
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
-	got := w.tokens()
-	t.Logf("%d children were made by %d stores at once", len(got)-1, len(stores))
-	if len(got) < 2 {
+	if got := w.tokens(); len(got) != 1 || got[0] == zk.TokenOf(saved) {
 		t.Errorf("below the layout are %q", got)
-	}
-	if err := w.client.Delete(w.root+"/layout", -1); !errors.Is(err, gozk.ErrNotEmpty) {
-		t.Errorf("delete the layout alone: %v", err)
-	}
-	// The one that a store goes by may be deleted by hand.
-	for _, token := range got {
-		must.Do(w, w.client.Delete(w.root+"/layout/"+token, -1))
-	}
-	var moved *claims.MovedError
-	if made, err := stores[0].Create(t.Context(), layout, claimant(0)); !errors.As(err, &moved) || !slices.Equal(moved.Found.Value, firstLayout) {
-		t.Errorf("%+v, %v; want to be told to try again", made, err)
-	}
-	w.create(stores[0], layout, 0)
-}
-
-// A layout and a child are not taken for one another's if the layout is made anew
-// between the reading of the two.
-func TestLayoutMadeAnewWhileItIsRead(t *testing.T) {
-	t.Parallel()
-	const other = `{"layout":"x","uuid":"2"}`
-	for _, first := range []zk.Kind{"read the layout", "list what is below the layout"} {
-		w := newFixture(t, zktest.Shared(t))
-		_, s := w.open()
-		layout := w.join(s)
-		c, late := w.open()
-		var once sync.Once
-		read := make(chan struct{})
-		zk.Intercept(c, func(k zk.Kind, send func() error) error {
-			switch k {
-			case first:
-				defer once.Do(func() { close(read) })
-			case "read the layout", "list what is below the layout":
-				<-read
-				if w.get("/layout") != other {
-					w.remake(other, "tok")
-				}
-			}
-			return send()
-		})
-		if found, err := late.Look(t.Context()); err != nil || string(found.Value) != other {
-			t.Errorf("%s first: the layout is %q, %v", first, found.Value, err)
-		}
-		var moved *claims.MovedError
-		if made, err := late.Create(t.Context(), layout, claimant(3)); !errors.As(err, &moved) {
-			t.Errorf("%s first: %+v, %v; want that the layout moved", first, made, err)
-		}
-		if left := w.claims(); len(left) != 0 {
-			t.Errorf("%s first: claims %q in another cluster's tree", first, left)
-		}
 	}
 }
 
@@ -213,18 +128,18 @@ func TestAChangeAfterARestoreIsAnotherOne(t *testing.T) {
 	coordtest.Join(t, here, layout)
 	claim := claimed(t, here, 3)
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}))
-	backup, token := w.get("/layout"), w.tokens()[0]
+	backup := w.get("/layout")
 	must.Get(operator.Inspect(t.Context()))(t)
 	must.Do(t, operator.SetWindow(t.Context(), 700))
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 6000}))
-	w.remake(backup, token)
+	w.remake(backup, true)
 	again := w.coordinator()
 	must.Get(again.Inspect(t.Context()))(t)
 	must.Get(again.Raise(t.Context(), claim.Floor()+9000))(t)
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 7000}); !errors.Is(err, coord.ErrRaised) {
 		t.Errorf("a claim of before the raise was extended: %v", err)
 	}
-	if got := w.tokens(); len(got) != 1 || got[0] == token {
+	if got := w.tokens(); len(got) != 1 || got[0] != zk.TokenOf(w.get("/layout")) {
 		t.Errorf("the layout has the children %q", got)
 	}
 }

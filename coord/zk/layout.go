@@ -2,7 +2,6 @@ package zk
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -16,8 +15,7 @@ func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 	if err := s.client.sync(ctx, kindLook); err != nil {
 		return claims.Entry{}, err
 	}
-	found, err := s.fences.read(ctx)
-	return found.entry, err
+	return s.client.get(ctx, kindLook, s.layout())
 }
 
 // LookAnew implements claims.Store. Servers that know less than a session has seen end
@@ -66,15 +64,12 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 		if err := s.client.shut(ctx, []string{s.root, s.layout(), s.claims(), s.workers(), s.path(claims.HostsKey), s.path(claims.HistoryKey)}); err != nil || found.Version != 0 {
 			return found, err
 		}
-		token := rand.Text()
 		_, err = tell(ctx, s.client, kindMake, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.client.access(), Flags: gozk.FlagPersistent}, s.fences.makeToken(token))
+			return conn.Multi(&gozk.CreateRequest{Path: s.layout(), Data: layout, Acl: s.client.access(), Flags: gozk.FlagPersistent}, s.makeToken(layout))
 		})
 		switch {
 		case err == nil:
-			made := claims.Entry{Value: layout, Version: 1}
-			s.fences.remember(seen{entry: made, tokens: []string{token}})
-			return made, nil
+			return claims.Entry{Value: layout, Version: 1}, nil
 		case errors.Is(err, gozk.ErrNodeExists): // others were faster
 		case errors.Is(err, gozk.ErrNoNode): // somebody wipes the tree
 		default:
@@ -86,35 +81,27 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	}
 }
 
+// makeToken makes the child of a layout.
+func (s *store) makeToken(layout []byte) any {
+	return &gozk.CreateRequest{Path: s.token(layout), Acl: s.client.access(), Flags: gozk.FlagPersistent}
+}
+
 // Replace implements claims.Store. The layout gets another child: in a tree that was put back from a
 // backup versions go back, and what was changed there since has no version of its own.
 func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
-	f, err := s.fences.make(ctx, layout)
+	version, err := checked(layout.Version)
 	if err != nil {
 		return claims.Entry{}, err
 	}
-	token := rand.Text()
-	ops := []any{&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: f.version}, s.fences.makeToken(token)}
-	for _, old := range f.tokens {
-		ops = append(ops, &gozk.DeleteRequest{Path: s.fences.token(old), Version: anyVersion})
+	results, _, err := s.multi(ctx, layout, kindReplace, s.layout(),
+		&gozk.SetDataRequest{Path: s.layout(), Data: value, Version: version},
+		&gozk.DeleteRequest{Path: s.token(layout.Value), Version: anyVersion},
+		s.makeToken(value))
+	if verdict(err) {
+		err = fmt.Errorf("%s: %s: %w", s.client.name, kindReplace, err)
 	}
-	results, err := tell(ctx, s.client, kindReplace, s.layout(), func(conn *gozk.Conn) ([]gozk.MultiResponse, error) {
-		return conn.Multi(ops...)
-	})
-	switch {
-	case err == nil && len(results) == len(ops):
-		stored := claims.Entry{Value: value, Version: versionOf(results[atLayout].Stat)}
-		s.fences.remember(seen{entry: stored, tokens: []string{token}})
-		return stored, nil
-	case err == nil:
-		return claims.Entry{}, fmt.Errorf("%s: %s: %d results of %d operations", s.client.name, kindReplace, len(results), len(ops))
-	case errors.Is(err, gozk.ErrBadVersion), errors.Is(err, gozk.ErrNoNode):
-		found, err := s.Look(ctx)
-		if err == nil {
-			err = &claims.MovedError{Found: found}
-		}
-		return claims.Entry{}, err
-	default:
+	if err != nil {
 		return claims.Entry{}, err
 	}
+	return claims.Entry{Value: value, Version: versionOf(results[0].Stat)}, nil
 }

@@ -16,7 +16,7 @@ func (s *store) asOfNow(ctx context.Context, layout claims.Entry, k kind, read f
 	if err := read(); err != nil {
 		return err
 	}
-	return s.fences.stands(ctx, fence{layout: layout})
+	return s.stands(ctx, layout)
 }
 
 // Claims implements claims.Store.

@@ -9,15 +9,15 @@ import (
 
 // tree builds the paths of one tree, by the keys of package claims. Its root is the chroot: an
 // absolute path that does not end in a slash. The layout has a child, layout/<token>, without a
-// value: its name makes this layout one of a kind.
+// value.
 type tree struct{ root string }
 
-func (t tree) path(key string) string   { return t.root + "/" + key }
-func (t tree) layout() string           { return t.path(claims.ClusterKey) }
-func (t tree) token(name string) string { return t.path(claims.ClusterKey + "/" + name) }
-func (t tree) claims() string           { return t.path(claims.ClaimsKey) }
-func (t tree) claim(name string) string { return t.path(claims.ClaimOf(name)) }
-func (t tree) workers() string          { return t.path(claims.RecordsKey) }
+func (t tree) path(key string) string    { return t.root + "/" + key }
+func (t tree) layout() string            { return t.path(claims.ClusterKey) }
+func (t tree) token(value []byte) string { return t.path(claims.ClusterKey + "/" + tokenOf(value)) }
+func (t tree) claims() string            { return t.path(claims.ClaimsKey) }
+func (t tree) claim(name string) string  { return t.path(claims.ClaimOf(name)) }
+func (t tree) workers() string           { return t.path(claims.RecordsKey) }
 
 // folders are the nodes that others are made below, in the order of their making.
 func (t tree) folders() []string {

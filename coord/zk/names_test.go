@@ -49,7 +49,7 @@ func TestVersionsAreAlwaysChecked(t *testing.T) {
 			t.Errorf("%+v is sent as %+v", w, ops)
 		}
 	}
-	if f, err := s.fences.make(t.Context(), claims.Entry{}); err == nil {
+	if f, err := s.guard(claims.Entry{}); err == nil {
 		t.Errorf("what is done without a layout is checked by %+v", f)
 	}
 }

@@ -27,27 +27,17 @@ func checked(version int64) (int32, error) {
 
 // get reads a node; the entry's version is 0 if there is none.
 func (c *client) get(ctx context.Context, k kind, path string) (claims.Entry, error) {
-	entry, _, err := c.read(ctx, k, path)
-	return entry, err
-}
-
-// read is get, and tells the node's czxid too, which is 0 if there is none.
-func (c *client) read(ctx context.Context, k kind, path string) (entry claims.Entry, created int64, err error) {
-	type node struct {
-		entry   claims.Entry
-		created int64
-	}
-	found, err := ask(ctx, c, k, path, func(conn *gozk.Conn) (node, error) {
+	found, err := ask(ctx, c, k, path, func(conn *gozk.Conn) (claims.Entry, error) {
 		value, stat, err := conn.Get(path)
 		if err != nil {
-			return node{}, err
+			return claims.Entry{}, err
 		}
-		return node{claims.Entry{Value: value, Version: versionOf(stat)}, stat.Czxid}, nil
+		return claims.Entry{Value: value, Version: versionOf(stat)}, nil
 	})
 	if errors.Is(err, gozk.ErrNoNode) {
-		return claims.Entry{}, 0, nil
+		return claims.Entry{}, nil
 	}
-	return found.entry, found.created, err
+	return found, err
 }
 
 // sync makes what is read next at least as new as all that was answered before. A server may lag
@@ -80,13 +70,13 @@ func (c *client) create(ctx context.Context, k kind, path string, value []byte) 
 // only quicker: to see a node takes no access to it.
 func (c *client) makeMissing(ctx context.Context, paths []string) error {
 	for _, path := range paths {
-		created, err := c.created(ctx, kindTree, path)
-		if err == nil && created == 0 {
+		there, err := c.exists(ctx, kindTree, path)
+		if err == nil && !there {
 			err = c.create(ctx, kindTree, path, nil)
 		}
 		switch {
 		case err == nil, errors.Is(err, gozk.ErrNodeExists):
-		case errors.Is(err, coord.ErrAccess) && created == 0:
+		case errors.Is(err, coord.ErrAccess) && !there:
 			return fmt.Errorf("%w; to make it takes access to what is above it: a parent that several users share is for an administrator to make", err)
 		default:
 			return fmt.Errorf("%s: %s: %s: %w", c.name, kindTree, path, err)
@@ -137,14 +127,11 @@ func (c *client) children(ctx context.Context, k kind, path string) ([]string, e
 	return names, err
 }
 
-// created returns a node's czxid, or 0 if there is no such node.
-func (c *client) created(ctx context.Context, k kind, path string) (int64, error) {
-	return ask(ctx, c, k, path, func(conn *gozk.Conn) (int64, error) {
-		there, stat, err := conn.Exists(path)
-		if err != nil || !there {
-			return 0, err
-		}
-		return stat.Czxid, nil
+// exists reports whether a node is there.
+func (c *client) exists(ctx context.Context, k kind, path string) (bool, error) {
+	return ask(ctx, c, k, path, func(conn *gozk.Conn) (bool, error) {
+		there, _, err := conn.Exists(path)
+		return there, err
 	})
 }
 

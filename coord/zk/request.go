@@ -26,8 +26,6 @@ const (
 	kindAccess  kind = "see who may change the tree"
 	kindLook    kind = "read the layout"
 	kindMake    kind = "make the layout"
-	kindTokens  kind = "list what is below the layout"
-	kindToken   kind = "make what is below the layout"
 	kindReplace kind = "replace the layout"
 	kindNumber  kind = "draw a sequence number"
 	kindCreate  kind = "create a claim"

@@ -78,13 +78,11 @@ func (s *store) found(ctx context.Context, layout claims.Entry, w claims.Write) 
 	err := each(ctx, 3, func(ctx context.Context, i int) (err error) {
 		switch {
 		case i == 0:
-			err = s.fences.stands(ctx, fence{layout: layout})
+			err = s.stands(ctx, layout)
 		case i == 1:
 			found.Record, err = s.client.get(ctx, kindRecord, s.path(claims.RecordOf(w.Worker)))
 		case w.Claim != "":
-			var created int64
-			created, err = s.client.created(ctx, kindClaim, s.claim(w.Claim))
-			found.Claimed = created != 0
+			found.Claimed, err = s.client.exists(ctx, kindClaim, s.claim(w.Claim))
 		}
 		return err
 	})

@@ -95,7 +95,6 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 type store struct {
 	tree
 	client *client
-	fences fences
 }
 
 // newStore checks and completes the configuration.
@@ -132,9 +131,7 @@ func newStore(servers Servers, config Config) (*store, error) {
 			return nil, fmt.Errorf("zk: the server %q is not host:port: %w", address, err)
 		}
 	}
-	c := newClient(servers, config, t.root)
-	s := &store{tree: t, client: c, fences: fences{tree: t, client: c}}
-	return s, nil
+	return &store{tree: t, client: newClient(servers, config, t.root)}, nil
 }
 
 // Name implements claims.Store.
