@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -24,10 +25,18 @@ type client struct {
 	timeout time.Duration
 	login   *login // nil without a user
 
-	// Set before Join or Look succeeds and only read then.
 	lease  clientv3.Lease
 	commit committer
 	conn   *grpc.ClientConn
+	closed atomic.Bool
+}
+
+// errClosed is coord.ErrClosed after Close.
+func (c *client) errClosed() error {
+	if !c.closed.Load() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", c.name, coord.ErrClosed)
 }
 
 // use has requests made with the library's client.
@@ -48,12 +57,17 @@ func committerOf(kv clientv3.KV) committer {
 // clock is for when a session is to be renewed.
 var clock clockguard.System
 
-// try bounds one request and says in its error what failed where.
+// try makes one request.
 func (c *client) try(ctx context.Context, what string, request func(context.Context) error) error {
+	return c.within(ctx, c.timeout, what, request)
+}
+
+// within bounds one request and says in its error what failed where.
+func (c *client) within(ctx context.Context, timeout time.Duration, what string, request func(context.Context) error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %s: not tried: %w", c.name, what, ctx.Err())
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.timeout)
+	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	late := probe.Watch(bounded, func(ctx context.Context) error { return c.servers.unwell(ctx, true) })
 	defer late.Stop()
@@ -66,7 +80,7 @@ func (c *client) try(ctx context.Context, what string, request func(context.Cont
 	case bounded.Err() != nil:
 		why := late.Why()
 		if why == nil { // there was no time for it
-			return fmt.Errorf("%s: %s: no answer within %v (%w)", c.name, what, c.timeout, bounded.Err())
+			return fmt.Errorf("%s: %s: no answer within %v (%w)", c.name, what, timeout, bounded.Err())
 		}
 		return fmt.Errorf("%s: %s: %w", c.name, what, probe.Says(errors.Join(why, bounded.Err()), "%v", why))
 	case errors.Is(err, rpctypes.ErrNoSpace):

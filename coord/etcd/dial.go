@@ -46,8 +46,17 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 	log := s.sessions.log
 	known := newMistakes(log)
 	s.client.login = newLogin(servers)
-	s.sessions.dial = func() (*clientv3.Client, error) { return dial(servers, s.client.login, log, known) }
-	return newCoordinator(s, config)
+	own, err := dial(servers, s.client.login, log, known)
+	if err != nil {
+		return nil, fmt.Errorf("%s: make a client: %w", s.client.name, err)
+	}
+	s.sessions.own = own
+	s.client.use(own)
+	c, err := newCoordinator(s, config)
+	if err != nil {
+		_ = own.Close()
+	}
+	return c, err
 }
 
 // dial makes a client, and sends nothing.

@@ -56,7 +56,7 @@ func WatchFaults(c *Coordinator, f *coordtest.Faults) {
 // WatchLeaseFaults makes what c asks of leases subject to f too. It comes before c opens
 // a session.
 func WatchLeaseFaults(c *Coordinator, f *coordtest.Faults) {
-	WrapLease(c, func(lease clientv3.Lease) clientv3.Lease { return faultyLease{lease, f} })
+	c.store.client.lease = faultyLease{c.store.client.lease, f}
 }
 
 // faultyLease loses requests about leases, and replies to them.
@@ -67,10 +67,6 @@ type faultyLease struct {
 
 func (l faultyLease) Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGrantResponse, error) {
 	return lose(l.faults, func() (*clientv3.LeaseGrantResponse, error) { return l.Lease.Grant(ctx, ttl) })
-}
-
-func (l faultyLease) TimeToLive(ctx context.Context, id clientv3.LeaseID, opts ...clientv3.LeaseOption) (*clientv3.LeaseTimeToLiveResponse, error) {
-	return lose(l.faults, func() (*clientv3.LeaseTimeToLiveResponse, error) { return l.Lease.TimeToLive(ctx, id, opts...) })
 }
 
 func (l faultyLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseRevokeResponse, error) {
@@ -140,7 +136,7 @@ func (d *Delays) Arm(t testing.TB, n int) (held <-chan struct{}, release func())
 
 // EndSession revokes c's lease behind its back.
 func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) error {
-	s := c.store.sessions.last()
+	s := c.store.sessions.current.Load()
 	if s == nil {
 		return nil
 	}
@@ -156,17 +152,10 @@ func (c *Coordinator) Root() string { return c.store.root }
 // SetTimeout bounds each request of c from now on.
 func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.timeout = d }
 
-// WrapLease replaces c's lease client.
-func WrapLease(c *Coordinator, wrap func(clientv3.Lease) clientv3.Lease) {
-	c.store.client.lease = wrap(c.store.client.lease)
-}
-
-// Lease returns the lease of c's session, which it must have.
+// Lease returns the lease of c's session; 0 if it has none.
 func Lease(c *Coordinator) clientv3.LeaseID {
-	return c.store.sessions.last().id
-}
-
-// SessionLost is closed when c knows that its session has ended.
-func SessionLost(c *Coordinator) <-chan struct{} {
-	return c.store.sessions.last().lost
+	if s := c.store.sessions.current.Load(); s != nil {
+		return s.id
+	}
+	return 0
 }

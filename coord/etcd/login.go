@@ -67,18 +67,10 @@ func newLogin(servers Servers) *login {
 
 // with returns a context whose requests have the token.
 func (t *token) with(ctx context.Context) context.Context {
-	if t == nil || t.text == "" {
+	if t.text == "" {
 		return ctx
 	}
 	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, t.text)
-}
-
-// last returns the token that requests are sent with; nil: there is none yet.
-func (l *login) last() *token {
-	if l == nil {
-		return nil
-	}
-	return l.current.Load()
 }
 
 // options has requests sent with the token.
@@ -94,11 +86,19 @@ func (l *login) send(ctx context.Context, method string, req, reply any, conn *g
 	if method == etcdserverpb.Auth_Authenticate_FullMethodName {
 		return invoke(ctx, method, req, reply, conn, opts...)
 	}
+	return l.with(ctx, func(ctx context.Context) error { return invoke(ctx, method, req, reply, conn, opts...) })
+}
+
+// with makes a request with the token.
+func (l *login) with(ctx context.Context, request func(context.Context) error) error {
+	if l == nil {
+		return request(ctx)
+	}
 	var err error
 	for range mostTokens {
-		sent := l.last()
+		sent := l.current.Load()
 		if sent != nil {
-			if err = invoke(sent.with(ctx), method, req, reply, conn, opts...); !ended(err) {
+			if err = request(sent.with(ctx)); !ended(err) {
 				return err
 			}
 		}
@@ -131,7 +131,7 @@ func (l *login) anew(ctx context.Context, sent *token) error {
 		return err
 	}
 	defer l.asking.Unlock()
-	if l.last() != sent {
+	if l.current.Load() != sent {
 		return nil
 	}
 	password := l.servers.Current.Password(l.servers.Password)

@@ -54,11 +54,7 @@ func (l *loggedIn) goesOn(after string) {
 	if err := l.extend(); err != nil {
 		l.t.Errorf("Extend after %s: %v", after, err)
 	}
-	select {
-	case <-etcd.SessionLost(l.Coordinator):
-		l.t.Fatalf("the session was lost after %s", after)
-	default:
-	}
+	kept(l.t, l.dialled)
 }
 
 // refuses wants a refusal of that kind.

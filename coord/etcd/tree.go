@@ -25,7 +25,7 @@ func entry(kv *mvccpb.KeyValue) claims.Entry {
 
 // Look implements claims.Store.
 func (s *store) Look(ctx context.Context) (claims.Entry, error) {
-	if err := s.sessions.connect(ctx); err != nil {
+	if err := s.client.errClosed(); err != nil {
 		return claims.Entry{}, err
 	}
 	resp, err := s.txns.commit(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.txns.layout)}, nil)
@@ -34,7 +34,7 @@ func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 
 // LookAnew implements claims.Store. Etcd answers whoever asks, whatever that has seen.
 func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
-	if err := s.sessions.connect(ctx); err != nil {
+	if err := s.client.errClosed(); err != nil {
 		return claims.Entry{}, err
 	}
 	resp, _, err := s.txns.send(ctx, kindLook, nil, []clientv3.Op{clientv3.OpGet(s.txns.layout)}, nil)
@@ -43,7 +43,7 @@ func (s *store) LookAnew(ctx context.Context) (claims.Entry, error) {
 
 // Make implements claims.Store.
 func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
-	if err := s.sessions.connect(ctx); err != nil {
+	if err := s.client.errClosed(); err != nil {
 		return claims.Entry{}, err
 	}
 	key := s.txns.layout
