@@ -185,20 +185,16 @@ func Notice(ctx context.Context, c *Coordinator, id int64) error {
 	c.store.client.mu.Lock()
 	n := c.store.client.session
 	c.store.client.mu.Unlock()
-	for n != nil {
+	for n != nil && ctx.Err() == nil {
 		n.mu.Lock()
-		up, now, changed := n.up, n.id, n.changed
+		up, now := n.up, n.id
 		n.mu.Unlock()
 		if !up || now != id {
 			break
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		wait(ctx, time.Millisecond)
 	}
-	return nil
+	return ctx.Err()
 }
 
 // SessionID returns the present session's.

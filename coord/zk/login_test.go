@@ -1,26 +1,38 @@
 package zk
 
-import "testing"
+import (
+	"errors"
+	"testing"
 
-// The library gives a user to the connections that come after it has learned of it.
-// If it learned of it while one connection was replaced by another, that one has not
-// got it: requests on it would be refused.
+	"github.com/flakeward/flakeward/coord/internal/mutex"
+)
+
+// A password that the library was given while the connection was lost may have come too late for the
+// next one: it counts once a connection has lasted over it. One that was refused does not count.
 func TestLoginCountsForItsConnection(t *testing.T) {
+	n := &session{client: newClient(Servers{}, Config{}, "/"), login: mutex.New()}
+	refused := errors.New("refused")
+	calls := 0
 	for _, c := range []struct {
-		up     bool
-		number int
-		want   bool
-	}{{true, 1, false}, {false, 2, false}, {true, 2, true}} {
-		n := &session{dialer: &dialer{}, up: c.up, number: 2, ready: make(chan struct{})}
-		open := false
-		got := n.accepted(c.number)
-		select {
-		case <-n.gate():
-			open = true
-		default:
-		}
-		if got != c.want || open != c.want || n.loggedIn != c.want {
-			t.Errorf("%+v: accepted %v, requests pass %v", c, got, open)
+		add  func() error
+		want error
+		all  int // calls of add until then
+	}{
+		{func() error { return refused }, refused, 1},
+		{func() error {
+			if calls < 4 {
+				n.number++
+			}
+			return nil
+		}, nil, 4},
+		{func() error { return refused }, nil, 4},
+	} {
+		err := n.logIn("secret", func() error {
+			calls++
+			return c.add()
+		})
+		if !errors.Is(err, c.want) || calls != c.all {
+			t.Errorf("%v after %d calls; want %v after %d", err, calls, c.want, c.all)
 		}
 	}
 }

@@ -99,24 +99,21 @@ func (c *client) access() (all []gozk.ACL) {
 	return all
 }
 
-// logInAgain logs in with a password that was read again, beside those of before: a
-// connection can be several users, and the library gives all of them to the next one.
-func (c *client) logInAgain(conn *gozk.Conn) error {
-	password := c.servers.Current.Password(c.servers.Password)
-	c.mu.Lock()
-	known := c.servers.User == "" || slices.Contains(c.passwords, password)
-	c.mu.Unlock()
-	if known {
+// logIn logs in with the password that was read last, beside those of before.
+func (c *client) logIn(session *session) error {
+	if c.servers.User == "" {
 		return nil
 	}
-	if err := conn.AddAuth("digest", []byte(c.servers.User+":"+password)); err != nil {
+	password := c.servers.Current.Password(c.servers.Password)
+	err := session.logIn(password, func() error { return session.conn.AddAuth("digest", []byte(c.servers.User+":"+password)) })
+	if err != nil {
 		return err
 	}
-	c.config.Log.Info("logged in with the password that was read again")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Contains(c.passwords, password) {
 		c.passwords = append(c.passwords, password)
+		c.config.Log.Info("logged in with the password that was read again")
 	}
 	return nil
 }
@@ -232,7 +229,7 @@ func await[T any](ctx context.Context, c *client, session *session, k kind, send
 	c.sent.Go(func() {
 		var r reply[T]
 		call := func() (err error) {
-			if err = c.logInAgain(session.conn); err == nil {
+			if err = c.logIn(session); err == nil {
 				r.value, err = send(session.conn)
 			}
 			return err

@@ -2,15 +2,15 @@ package zk
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	gozk "github.com/go-zookeeper/zk"
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
 // session is the client library's connection with what this side knows of it. The
@@ -22,24 +22,21 @@ type session struct {
 	conn   *gozk.Conn
 	events <-chan gozk.Event // closed by the library when its last goroutine ends
 	dialer *dialer
-	login  chan struct{} // closed when logIn ends, nil without a user
+
+	login mutex.Mutex
+	given []string // passwords that the library gives to each connection, guarded by login
 
 	mu       sync.Mutex
 	id       int64         // of the last session, 0 before the first
 	number   int           // of the connection: how many there have been
 	up       bool          // the library has a session with a server
-	changed  chan struct{} // closed at the next change of up
-	loggedIn bool          // the library gives the user to each connection from now on
-	ready    chan struct{} // closed while requests may be sent
+	ready    chan struct{} // closed while it has
 	reported bool          // this outage has been logged
 }
 
 // openSession starts the library. No error does not mean that a server was found.
 func openSession(c *client) (*session, error) {
-	n := &session{
-		client: c, dialer: newDialer(c), loggedIn: c.servers.User == "",
-		changed: make(chan struct{}), ready: make(chan struct{}),
-	}
+	n := &session{client: c, dialer: newDialer(c), login: mutex.New(), ready: make(chan struct{})}
 	// The library's first event may come before it has returned.
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -50,10 +47,6 @@ func openSession(c *client) (*session, error) {
 		gozk.WithMaxBufferSize(maxReply), gozk.WithMaxConnBufferSize(maxRequest))
 	if err != nil {
 		return nil, fmt.Errorf("%s: connect: %w", c.name, err)
-	}
-	if !n.loggedIn {
-		n.login = make(chan struct{})
-		go n.logIn()
 	}
 	return n, nil
 }
@@ -80,10 +73,8 @@ func (n *session) event(e gozk.Event) {
 func (n *session) begin(server string) {
 	n.up = true
 	n.number++
-	n.change()
-	if n.loggedIn {
-		n.serve()
-	}
+	close(n.ready)
+	n.dialer.serves()
 	id := n.conn.SessionID()
 	resumed := id == n.id
 	n.id = id
@@ -99,11 +90,7 @@ func (n *session) begin(server string) {
 // end is for a connection that ended, or that could not be made.
 func (n *session) end() {
 	if n.up {
-		n.up = false
-		n.change()
-		if n.loggedIn {
-			n.ready = make(chan struct{})
-		}
+		n.up, n.ready = false, make(chan struct{})
 	}
 	if n.id != 0 && !n.reported && n.client.life.Err() == nil {
 		n.reported = true
@@ -111,54 +98,30 @@ func (n *session) end() {
 	}
 }
 
-func (n *session) change() {
-	close(n.changed)
-	n.changed = make(chan struct{})
-}
-
-// logIn gives the library the user once it has a session. From then on the library
-// gives it to each new connection, before any request.
-func (n *session) logIn() {
-	defer close(n.login)
-	for n.client.life.Err() == nil {
-		n.mu.Lock()
-		up, changed, number := n.up, n.changed, n.number
-		n.mu.Unlock()
-		if up {
-			err := n.conn.AddAuth("digest", []byte(n.client.servers.User+":"+n.client.servers.Password))
-			if err == nil && n.accepted(number) {
-				return
-			}
-			if err == nil {
-				continue // on a connection that is gone, or on one too late for it
-			}
-			if errors.Is(err, gozk.ErrAuthFailed) {
-				n.dialer.note(fmt.Errorf("%w: the servers do not take a user and password (digest) (%w)", coord.ErrLogin, err))
-			}
-			// The server ends the connection after that.
+// logIn has the library give a user's password to each connection, before any request, unless it
+// does. A connection can be several users.
+func (n *session) logIn(password string, add func() error) error {
+	if err := n.login.LockContext(n.client.life); err != nil {
+		return errClosed
+	}
+	defer n.login.Unlock()
+	for !slices.Contains(n.given, password) {
+		before := n.connection()
+		if err := add(); err != nil {
+			return err
 		}
-		select {
-		case <-changed:
-		case <-n.client.life.Done():
+		if n.connection() == before { // otherwise it may have been too late for the new one
+			n.given = append(n.given, password)
 		}
 	}
+	return nil
 }
 
-// accepted lets requests pass if the connection is still the one of that number.
-func (n *session) accepted(number int) bool {
+// connection is the present connection's number.
+func (n *session) connection() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if !n.up || n.number != number {
-		return false
-	}
-	n.loggedIn = true
-	n.serve()
-	return true
-}
-
-func (n *session) serve() {
-	close(n.ready)
-	n.dialer.serves()
+	return n.number
 }
 
 // gate returns a channel that is closed once requests may be sent.
@@ -168,7 +131,7 @@ func (n *session) gate() <-chan struct{} {
 	return n.ready
 }
 
-// What the library and login get to end: closeGrace after a server has ended the
+// What the library gets to end: closeGrace after a server has ended the
 // session, and lastGrace more after the connection was ended too.
 const (
 	closeGrace = 200 * time.Millisecond
@@ -188,7 +151,7 @@ func (n *session) close() error {
 	return err
 }
 
-// quit ends the library and waits for all goroutines. It reports whether they ended
+// quit ends the library and waits for its goroutines. It reports whether they ended
 // before the connection was cut.
 func (n *session) quit() (inTime bool, err error) {
 	n.conn.Close()
@@ -203,8 +166,7 @@ func (n *session) quit() (inTime bool, err error) {
 	return false, nil
 }
 
-// ended waits for the library's goroutines and login, and reports whether they have
-// ended.
+// ended waits for the library's goroutines, and reports whether they have ended.
 func (n *session) ended(grace time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
@@ -215,15 +177,7 @@ func (n *session) ended(grace time.Duration) bool {
 			return false
 		}
 	}
-	if n.login == nil {
-		return true
-	}
-	select {
-	case <-n.login:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return true
 }
 
 func hex(id int64) string { return fmt.Sprintf("%#x", uint64(id)) }
