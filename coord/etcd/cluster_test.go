@@ -3,7 +3,6 @@ package etcd_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -108,30 +107,5 @@ func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
 	got, err := tr.Client().Get(t.Context(), c.Root()+"workers/", clientv3.WithPrefix())
 	if err != nil || len(got.Kvs) != 0 {
 		t.Errorf("a record was written: %v, %v", got, err)
-	}
-}
-
-// A cluster record that says the same in another way is the same cluster's; with
-// another layout in it nothing is written, though not for good.
-func TestLayoutRecordRewritten(t *testing.T) {
-	tr := newTree(t)
-	c := tr.daemon("a")
-	claim := tr.claim(c, want(1))
-	key, record := tr.layoutRecord(c)
-	put := func(value string) { t.Helper(); tr.do(clientv3.OpPut(key, value)) }
-	put(" " + record)
-	tr.extend(claim, coord.Progress{Ceiling: 100})
-	put(strings.Replace(record, `"layout":"layout"`, `"layout":"changed"`, 1))
-	var layout *coord.LayoutError
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200}); !errors.As(err, &layout) || layout.Cluster != "changed" {
-		t.Errorf("Extend: %v, want a LayoutError", err)
-	}
-	if err := claim.Release(t.Context(), 10); !errors.As(err, &layout) {
-		t.Errorf("Release: %v, want a LayoutError", err)
-	}
-	put(record)
-	tr.extend(claim, coord.Progress{Ceiling: 300})
-	if m, err := c.Members(t.Context()); err != nil || len(m) != 1 || m[0].Ceiling != 300 {
-		t.Errorf("Members: %+v, %v; want the ceiling 300", m, err)
 	}
 }

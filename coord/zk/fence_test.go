@@ -41,52 +41,6 @@ func (w *fixture) coordinator() *zk.Coordinator {
 	return dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: identity()})
 }
 
-// A layout that is made anew while all else stays is another cluster's, though it has
-// the version and the claims are there.
-func TestLayoutMadeAnewAlone(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	here := w.coordinator()
-	coordtest.Join(t, here, layout)
-	claim := claimed(t, here, 0)
-	before := w.get("/workers/0000000")
-	wipe(t, w.client, w.root+"/layout")
-	coordtest.Join(t, w.coordinator(), coord.Layout{Text: "another layout", Workers: 8})
-	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: claim.Floor() + 5000}); !errors.Is(err, coord.ErrOtherCluster) {
-		t.Errorf("extended in a cluster of another UUID and layout: %v", err)
-	}
-	if now := w.get("/workers/0000000"); now != before {
-		t.Errorf("the record was %s, and is %s", before, now)
-	}
-}
-
-// Marks that are raised when the tree has just been made anew are not those of the
-// cluster that is there now.
-func TestRaiseThatLandsInAnotherCluster(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	operator, fresh := w.coordinator(), w.coordinator()
-	coordtest.Join(t, operator, layout)
-	var uuid string
-	zk.Intercept(operator, func(k zk.Kind, send func() error) error {
-		if k == "replace the layout" {
-			wipe(t, w.client, w.root)
-			made, err := coordtest.CreateAndJoin(t.Context(), fresh, coord.Layout{Text: "another layout", Workers: 8})
-			if err != nil {
-				t.Error(err)
-			}
-			uuid = made.UUID
-		}
-		return send()
-	})
-	if _, err := operator.Raise(t.Context(), 10); !errors.Is(err, coord.ErrOtherCluster) {
-		t.Errorf("raised: %v", err)
-	}
-	if now := w.get("/layout"); uuid == "" || !strings.Contains(now, uuid) {
-		t.Errorf("the layout is %s, and was made as %s", now, uuid)
-	}
-}
-
 // The same cluster's layout, put back as it was, is gone on with. Without its child it is refused by
 // name, and what the error says helps.
 func TestLayoutThatIsPutBack(t *testing.T) {

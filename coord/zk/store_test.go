@@ -201,7 +201,7 @@ func TestCreateInATreeMadeAnew(t *testing.T) {
 	if found, err := s.Read(t.Context(), layout, claims.RecordOf(3)); !errors.As(err, &moved) {
 		t.Errorf("Read: %+v, %v; want that the layout moved", found, err)
 	}
-	if stored, err := s.Replace(t.Context(), claims.Entry{Version: 7}, []byte("x")); !errors.As(err, &moved) {
+	if stored, err := s.Replace(t.Context(), layout, []byte("x")); !errors.As(err, &moved) || w.get("/layout") == "x" {
 		t.Errorf("Replace: %+v, %v; want that the layout moved", stored, err)
 	}
 }
