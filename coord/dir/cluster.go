@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
@@ -38,15 +37,6 @@ func decodeCluster(file []byte) (record claims.Entry, inode uint64, err error) {
 	return claims.Entry{Value: value, Version: e.Version}, inode, nil
 }
 
-// copiedError means that the cluster was made in another directory.
-type copiedError struct {
-	refused *Error
-	found   claims.Entry // the cluster record
-}
-
-func (e *copiedError) Error() string { return e.refused.Error() }
-func (e *copiedError) Unwrap() error { return e.refused }
-
 // cluster reads the cluster record; its Version is 0 if there is none.
 func (s *store) cluster(d *directory) (claims.Entry, error) {
 	b, err := d.readFile(clusterName)
@@ -62,7 +52,7 @@ func (s *store) cluster(d *directory) (claims.Entry, error) {
 		return claims.Entry{}, &Error{CodeDamaged, path, "the cluster record cannot be read", "restore the directory from a backup and run `flakeward cluster adopt`, or name another with --coord dir:PATH", err}
 	}
 	if inode != d.inode() && !s.config.Adopt {
-		return claims.Entry{}, &copiedError{&Error{CodeCopied, d.path,
+		return claims.Entry{}, &elsewhereError{&Error{CodeCopied, d.path,
 			fmt.Sprintf("it is a copy, or was restored: its cluster was made in the directory with inode %d, and this one has %d", inode, d.inode()),
 			"where no daemon uses the original any more, run `flakeward cluster adopt`; else name another directory with --coord dir:PATH", nil}, record}
 	}
@@ -72,9 +62,6 @@ func (s *store) cluster(d *directory) (claims.Entry, error) {
 // fence returns *claims.MovedError unless the cluster record is that one.
 func (s *store) fence(d *directory, layout claims.Entry) error {
 	found, err := s.cluster(d)
-	if copied := (*copiedError)(nil); errors.As(err, &copied) {
-		return &claims.MovedError{Found: copied.found, Restored: &coord.RestoredError{Why: copied.Error()}}
-	}
 	if err == nil && (found.Version == 0 || !bytes.Equal(found.Value, layout.Value)) {
 		err = &claims.MovedError{Found: found}
 	}
@@ -84,8 +71,8 @@ func (s *store) fence(d *directory, layout claims.Entry) error {
 // Look implements claims.Store.
 func (s *store) Look(ctx context.Context) (claims.Entry, error) {
 	found, err := ask(ctx, s, "look for the cluster", s.cluster)
-	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
-		return replaced.found, nil
+	if elsewhere := (*elsewhereError)(nil); errors.As(err, &elsewhere) && elsewhere.why.Code == CodeReplaced {
+		return elsewhere.found, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) { // there is no directory
 		return claims.Entry{}, nil

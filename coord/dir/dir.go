@@ -98,7 +98,7 @@ func (c *Coordinator) Stays() error {
 		return nil
 	}
 	err := (&directory{path: c.store.config.Path, info: *opened}).same()
-	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
+	if errors.As(err, new(*elsewhereError)) {
 		return fmt.Errorf("%w: %w", coord.ErrOtherCluster, err)
 	}
 	return nil // what cannot be looked at may be there

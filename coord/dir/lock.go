@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/internal/filesystem"
 )
@@ -139,22 +138,17 @@ func pause(ctx context.Context, d time.Duration) {
 	<-waiting.Done()
 }
 
-// replacedError means that the path leads to another directory, or to none.
-type replacedError struct {
-	path  string
+// elsewhereError means that this directory is not where the cluster was made, or that another one is
+// at the path by now: by its code.
+type elsewhereError struct {
+	why   *Error
 	found claims.Entry // the cluster record there
 }
 
-func (e *replacedError) Error() string {
-	return fmt.Sprintf("another directory is at %s than the one that was opened (%s)", e.path, CodeReplaced)
-}
+func (e *elsewhereError) Error() string { return e.why.Error() }
+func (e *elsewhereError) Unwrap() error { return e.why }
 
-// restored is what a session learns from it.
-func (e *replacedError) restored() *coord.RestoredError {
-	return &coord.RestoredError{Why: e.Error()}
-}
-
-// same returns a *replacedError unless the path leads to this directory.
+// same returns a *elsewhereError unless the path leads to this directory.
 func (d *directory) same() error {
 	now, err := os.Stat(d.path)
 	switch {
@@ -163,7 +157,7 @@ func (d *directory) same() error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return failed(d.path, err)
 	}
-	e := &replacedError{path: d.path}
+	e := &elsewhereError{why: &Error{CodeReplaced, d.path, "another directory is there than the one that was opened, or none", "put that back, or start the daemon again", nil}}
 	// A file is replaced as a whole, so it can be read without a lock.
 	if b, err := os.ReadFile(filepath.Join(d.path, clusterName)); err == nil {
 		e.found, _, _ = decodeCluster(b) // a damaged one is no cluster's

@@ -94,8 +94,8 @@ func fenced[T any](ctx context.Context, s *store, what string, layout claims.Ent
 		}
 		return do(d)
 	})
-	if replaced := (*replacedError)(nil); errors.As(err, &replaced) {
-		err = &claims.MovedError{Found: replaced.found, Restored: replaced.restored()}
+	if elsewhere := (*elsewhereError)(nil); errors.As(err, &elsewhere) {
+		err = &claims.MovedError{Found: elsewhere.found, Restored: &coord.RestoredError{Why: elsewhere.Error()}}
 	}
 	return value, err
 }
