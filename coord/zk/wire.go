@@ -108,29 +108,19 @@ func (w *wire) watch(p []byte) error {
 
 var errStrange = errors.New("the answer is not ZooKeeper's")
 
-// explain says why a connection was made, but no session.
+// explain says why a connection was made, but no session. What a request says of it is what the server
+// answers when it is asked why.
 func (w *wire) explain(err error) error {
-	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
-	hint := ""
-	switch {
-	case errors.Is(err, net.ErrClosed):
+	if errors.Is(err, net.ErrClosed) {
 		w.d.wait = min(2*w.wait, lastWait)
 		return fmt.Errorf("%s took the connection but opened no session within %v", w.target.address, w.wait)
-	case errors.Is(err, errStrange) && w.d.tls == nil:
-		hint = "; does that port want TLS?"
-	case closed && w.d.hadSession():
-		hint = ": it has no quorum, or it knows less than this client has seen already, as after a wipe or a restore " +
-			"from a backup; if so, run `flakeward cluster raise` and start this daemon again"
-	case closed && w.d.tls == nil:
-		hint = ": it has no quorum, or that port wants TLS"
-	case closed:
-		hint = ": it has no quorum"
 	}
+	closed := errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 	err = secure.Explain(err)
 	if closed && w.d.hadSession() {
 		err = fmt.Errorf("%w: %w", coord.ErrTurnedAway, err)
 	}
-	return fmt.Errorf("%s opened no session%s (%w)", w.target.address, hint, err)
+	return fmt.Errorf("%s opened no session (%w)", w.target.address, err)
 }
 
 // Close also ends the wait for the answer.
