@@ -310,32 +310,3 @@ func TestHighestNeverFalls(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-// TestCloseBesideATake: what Close returns is not passed by a Take that goes on while Close reads
-// the slots. The ring is long, so that this takes a while, and what is taken lies behind what is
-// read.
-func TestCloseBesideATake(t *testing.T) {
-	l := parse(t, "time=40@1us,worker=1,sequence=1;epoch=2026-01-01")
-	for range 8 {
-		ln := must.Get(generator.NewLane(l, 0, 0, 0))(t)
-		ln.Raise(l.MaxTick())
-		begun, last := make(chan struct{}), make(chan generator.Tick)
-		go func() {
-			tick := generator.Tick(1)
-			for ; ; tick++ {
-				if _, outcome := ln.Take(0, tick, 1); outcome != generator.Issued {
-					break
-				}
-				if tick == 100 {
-					close(begun)
-				}
-			}
-			last <- tick - 1
-		}()
-		<-begun
-		closed := ln.Close()
-		if got := <-last; got > closed {
-			t.Fatalf("tick %d was issued, and Close returned %d", got, closed)
-		}
-	}
-}

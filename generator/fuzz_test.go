@@ -56,25 +56,3 @@ func FuzzParseLayout(f *testing.F) {
 		}
 	})
 }
-
-// FuzzDecompose: an ID is refused or taken apart, and then put together again
-// to the same.
-func FuzzDecompose(f *testing.F) {
-	f.Add("twitter", int64(1541815603606036480))
-	f.Fuzz(func(t *testing.T, text string, id int64) {
-		l, err := generator.ParseLayout(text)
-		if err != nil {
-			return
-		}
-		parts, err := l.Decompose(id)
-		if err != nil {
-			return
-		}
-		if again, err := l.Compose(parts); err != nil || again != id {
-			t.Fatalf("%s: %d is %+v, and that is %d, %v", l, id, parts, again, err)
-		}
-		if !parts.Time.Equal(l.StartOf(parts.Tick)) || parts.Tick > l.MaxTick() {
-			t.Fatalf("%s: %d is of tick %d, at %s", l, id, parts.Tick, parts.Time)
-		}
-	})
-}

@@ -98,33 +98,6 @@ func TestTakeOutcomes(t *testing.T) {
 	}
 }
 
-// TestCloseReadsEverySlot: the answer is the highest tick in a slot, whatever the tenant, and the
-// floor if there is none.
-func TestCloseReadsEverySlot(t *testing.T) {
-	tests := []struct {
-		name  string
-		takes map[uint32][]generator.Tick
-		want  generator.Tick
-	}{
-		{"nothing issued", nil, 7},
-		{"first tenant", map[uint32][]generator.Tick{0: {50}, 1: {31}}, 50},
-		{"last tenant", map[uint32][]generator.Tick{0: {30}, 1: {60, 59}}, 60},
-	}
-	for _, tt := range tests {
-		_, ln := openLane(t, small, 7)
-		for tenant, ticks := range tt.takes {
-			for _, tick := range ticks {
-				if _, outcome := ln.Take(tenant, tick, 1); outcome != generator.Issued {
-					t.Fatalf("%s: Take(%d, %d): %s", tt.name, tenant, tick, outcome)
-				}
-			}
-		}
-		if got := ln.Close(); got != tt.want {
-			t.Errorf("%s: Close() = %d, want %d", tt.name, got, tt.want)
-		}
-	}
-}
-
 // TestSpan: a ring remembers at least 2 s and two ticks, in a power of two.
 func TestSpan(t *testing.T) {
 	for tick, want := range map[string]int{
@@ -136,55 +109,6 @@ func TestSpan(t *testing.T) {
 		if got := ln.Span(); got != want {
 			t.Errorf("ticks of %s: span %d, want %d", tick, got, want)
 		}
-	}
-}
-
-func TestNextRoom(t *testing.T) {
-	const none = generator.Tick(-1)
-	fill := func(ln *generator.Lane, n int, ticks ...generator.Tick) {
-		for _, tick := range ticks {
-			if run, outcome := ln.Take(0, tick, n); run.N != n {
-				t.Fatalf("Take(0, %d, %d) = %d, %s", tick, n, run.N, outcome)
-			}
-		}
-	}
-	tests := []struct {
-		name     string
-		prepare  func(*generator.Lane)
-		from, to generator.Tick
-		want     generator.Tick
-	}{
-		{"nothing taken yet", func(*generator.Lane) {}, 20, 30, 20},
-		{"from below the floor", func(*generator.Lane) {}, -5, 30, 11},
-		{"all below the floor", func(*generator.Lane) {}, 1, 10, none},
-		{"above the ceiling", func(*generator.Lane) {}, 1001, 2000, none},
-		{"the ceiling itself", func(*generator.Lane) {}, 1000, 2000, 1000},
-		{"upside down", func(*generator.Lane) {}, 30, 20, none},
-		{"room in the tick", func(ln *generator.Lane) { fill(ln, 7, 20) }, 20, 30, 20},
-		{"tick used up", func(ln *generator.Lane) { fill(ln, 8, 20) }, 20, 30, 21},
-		{"three used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22) }, 20, 30, 23},
-		{"whole ring used up", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 20, 30, 24},
-		{"whole ring used up, short range", func(ln *generator.Lane) { fill(ln, 8, 20, 21, 22, 23) }, 20, 23, none},
-		{"ring ahead, with room", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 20, 600, 519},
-		{"ring ahead, one with room", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 519); fill(ln, 1, 522) }, 20, 600, 522},
-		{"ring ahead, used up", func(ln *generator.Lane) { fill(ln, 8, 520, 521, 522, 519) }, 20, 600, 523},
-		{"ring ahead, beyond the range", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522, 519) }, 20, 518, none},
-		{"ring ahead, one slot behind", func(ln *generator.Lane) { fill(ln, 1, 520, 521, 522) }, 20, 600, 23},
-		{"closed", func(ln *generator.Lane) { ln.Close() }, 20, 30, none},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			ln := must.Get(generator.NewLane(parse(t, small), 0, 1, 10))(t)
-			ln.Raise(1000)
-			tt.prepare(ln)
-			got, ok := ln.NextRoom(tt.from, tt.to)
-			if !ok {
-				got = none
-			}
-			if got != tt.want {
-				t.Errorf("NextRoom(%d, %d) = %d, want %d", tt.from, tt.to, got, tt.want)
-			}
-		})
 	}
 }
 

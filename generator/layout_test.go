@@ -101,33 +101,6 @@ func TestLayoutFields(t *testing.T) {
 	}
 }
 
-func TestTickAt(t *testing.T) {
-	l := parse(t, "time=41@10ms,worker=5,sequence=8;epoch=2026-01-01")
-	epoch := l.Epoch().UnixNano()
-	tests := []struct {
-		unixNanos int64
-		want      generator.Tick
-	}{
-		{epoch, 0}, {epoch + 9_999_999, 0}, {epoch + 10_000_000, 1}, {epoch + 19_999_999, 1},
-		{epoch - 1, -1}, {epoch - 10_000_000, -1}, {epoch - 10_000_001, -2},
-		{math.MaxInt64, generator.Tick((math.MaxInt64 - epoch) / 10_000_000)},
-	}
-	for _, tt := range tests {
-		if got := l.TickAt(tt.unixNanos); got != tt.want {
-			t.Errorf("TickAt(epoch%+d) = %d, want %d", tt.unixNanos-epoch, got, tt.want)
-		}
-	}
-	// Where the distance from the epoch does not fit into an int64.
-	early := parse(t, "time=50@1us,worker=1,sequence=1;epoch=1677-09-22")
-	if got, want := early.TickAt(math.MaxInt64), generator.Tick(math.MaxInt64/1000); got != want {
-		t.Errorf("far after an early epoch: %d, want %d", got, want)
-	}
-	late := parse(t, "time=50@1us,worker=1,sequence=1;epoch=2262-04-11")
-	if got, want := late.TickAt(math.MinInt64), generator.Tick(math.MinInt64/1000-1); got != want {
-		t.Errorf("far before a late epoch: %d, want %d", got, want)
-	}
-}
-
 func TestCheckTime(t *testing.T) {
 	tests := []struct {
 		layout, now string

@@ -226,29 +226,3 @@ func TestRingGivesExactlyWhatWasLeft(t *testing.T) {
 		}
 	}
 }
-
-// TestRingForgetsWhatItPassed: once a slot holds a later tick, the earlier one
-// is never issued again, whatever was left of it.
-func TestRingForgetsWhatItPassed(t *testing.T) {
-	_, ln := openLane(t, "flakeward", 0)
-	span := generator.Tick(ln.Span())
-	const start = 10_000
-	for tick := generator.Tick(start); tick < start+span; tick++ {
-		if _, outcome := ln.Take(0, tick, 1); outcome != generator.Issued {
-			t.Fatalf("tick %d: %s", tick, outcome)
-		}
-	}
-	for tick := generator.Tick(start); tick < start+span; tick++ {
-		if _, outcome := ln.Take(0, tick, 1); outcome != generator.Issued {
-			t.Fatalf("tick %d, still remembered: %s", tick, outcome)
-		}
-		if _, outcome := ln.Take(0, tick+span, 1); outcome != generator.Issued {
-			t.Fatalf("tick %d, a turn later: %s", tick+span, outcome)
-		}
-		for _, turns := range []generator.Tick{0, 1, 2, 4} {
-			if run, outcome := ln.Take(0, tick-turns*span, 1); outcome != generator.Passed || run.N != 0 {
-				t.Fatalf("tick %d, passed over: %d IDs, %s", tick-turns*span, run.N, outcome)
-			}
-		}
-	}
-}

@@ -31,26 +31,6 @@ func sequence(tb testing.TB, l *generator.Layout, run generator.Run) int {
 	return int(parts.Sequence)
 }
 
-// A tick begins where the last one stopped, modulo a quarter; modulo an eighth where that left less
-// than a quarter, and at 0 where it left less than an eighth.
-func TestATickBeginsWhereTheLastStopped(t *testing.T) {
-	for _, c := range []struct{ stopped, begins int }{
-		{1, 1}, {2, 2}, {1023, 1023}, {1024, 0}, {1025, 1}, {2048, 0}, {2100, 52}, {3071, 1023}, {3072, 0},
-		{3073, 1}, {3583, 511}, {3584, 0}, {3585, 0}, {3600, 0}, {4095, 0}, {4096, 0},
-	} {
-		for _, later := range []generator.Tick{1, 20, 2047, 2048, 2049, 10_000} {
-			_, take := rolling(t, "flakeward")
-			take(0, 5, c.stopped)
-			if got := take(0, 5+later, 1); got != c.begins {
-				t.Errorf("after a tick that stopped at %d, %d later: begins at %d, want %d", c.stopped, later, got, c.begins)
-			}
-			if got := take(0, 5+later, 1); got != c.begins+1 {
-				t.Errorf("the second of a tick that began at %d is %d", c.begins, got)
-			}
-		}
-	}
-}
-
 // The ceiling is not lowered: whatever one tick gave, the next has room for as much, and a tick
 // that was used up is followed by a whole one.
 func TestATickHasRoomForWhatTheLastOneGave(t *testing.T) {
@@ -163,20 +143,5 @@ func TestTenantsRollTogether(t *testing.T) {
 			next += n
 		}
 		next %= 256
-	}
-}
-
-// Where the sequence is not the lowest field, or has no quarter worth the name, ticks begin at 0.
-func TestOtherLayoutsBeginAtZero(t *testing.T) {
-	for _, layout := range []string{
-		"sonyflake;epoch=2026-01-01", "time=41@1ms,sequence=12,worker=10;epoch=2026-01-01",
-		"time=41@1ms,worker=10,sequence=1;epoch=2026-01-01", "time=41@1ms,worker=10,sequence=2;epoch=2026-01-01",
-	} {
-		_, take := rolling(t, layout)
-		for tick := range generator.Tick(10) {
-			if got := take(0, 1+tick, 1); got != 0 {
-				t.Errorf("%s: tick %d begins at %d", layout, 1+tick, got)
-			}
-		}
 	}
 }
