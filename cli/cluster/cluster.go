@@ -6,8 +6,10 @@ package cluster
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
@@ -108,16 +110,38 @@ func (c Cluster) head(now time.Time) Head {
 	return h
 }
 
-// heading is the lines above a table; what is what the table lists.
-func (c Cluster) heading(now time.Time, what string) string {
+// listing is what each list begins with: a cluster at an instant.
+type listing struct {
+	Head
+
+	cluster Cluster
+	now     time.Time
+}
+
+func (c Cluster) listing(now time.Time) listing { return listing{c.head(now), c, now} }
+
+// table prints the list of n things for people: what is said of all, which may be empty, and a row
+// for each.
+func (l listing) table(out io.Writer, n int, thing, ofAll, titles string, row func(i int) string) error {
+	c := l.cluster
 	var b strings.Builder
-	fmt.Fprintf(&b, "cluster %s: %s of %d worker IDs, layout %s", c.UUID, what, c.Workers, c.Layout)
+	fmt.Fprintf(&b, "cluster %s: %s of %d worker IDs, layout %s", c.UUID, count(n, thing), c.Workers, c.Layout)
 	if c.Layout.Bits(generator.Datacenter) > 0 {
 		fmt.Fprintf(&b, ", datacenter %d", c.Datacenter)
 	}
 	b.WriteByte('\n')
 	if c.Floor > 0 {
-		fmt.Fprintf(&b, "no ID is issued for a time before %s, %s\n", Time(c.Layout.StartOf(c.Floor)), ago(c.age(c.Floor, now)))
+		fmt.Fprintf(&b, "no ID is issued for a time before %s, %s\n", Time(c.Layout.StartOf(c.Floor)), ago(c.age(c.Floor, l.now)))
 	}
-	return b.String()
+	b.WriteString(ofAll)
+	if n > 0 {
+		table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "\n"+titles)
+		for i := range n {
+			fmt.Fprintln(table, row(i))
+		}
+		_ = table.Flush()
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
 }

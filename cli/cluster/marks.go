@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
@@ -12,12 +11,9 @@ import (
 
 // Marks is the records of all worker IDs that were ever held, at an instant.
 type Marks struct {
-	Head
+	listing
 	Supply Supply `json:"supply"`
 	Marks  []Mark `json:"marks"` // in the order of their worker IDs
-
-	cluster Cluster
-	now     time.Time
 }
 
 // Mark is a worker ID's record. What is not known is null; ticks are 0 then.
@@ -46,7 +42,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 	for _, m := range members {
 		hosts[m.Claim] = m.Host
 	}
-	all := Marks{Head: c.head(now), Supply: c.supplyOf(now, marks), Marks: make([]Mark, 0, len(marks)), cluster: c, now: now}
+	all := Marks{c.listing(now), c.supplyOf(now, marks), make([]Mark, 0, len(marks))}
 	for _, m := range marks {
 		out := Mark{
 			Worker: m.Worker, Damaged: m.Damaged, CeilingTick: m.Ceiling, IssuedTick: m.Issued,
@@ -68,26 +64,18 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 
 // Table prints the records for people.
 func (m Marks) Table(out io.Writer) error {
-	if _, err := io.WriteString(out, m.cluster.heading(m.now, count(len(m.Marks), "record"))+"worker IDs: "+m.Supply.String()+"\n"); err != nil {
-		return err
-	}
-	if len(m.Marks) == 0 {
-		return nil
-	}
-	c, now := m.cluster, m.now
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\tceiling\t\tissued\theld by")
-	for _, k := range m.Marks {
+	c, ofAll := m.cluster, "worker IDs: "+m.Supply.String()+"\n"
+	return m.table(out, len(m.Marks), "record", ofAll, "worker\tceiling\t\tissued\theld by", func(i int) string {
+		k := m.Marks[i]
 		ceiling, left, issued := "-", "-", "-"
 		if k.CeilingTick > 0 {
-			ceiling, left = Time(c.Layout.StartOf(k.CeilingTick)), Signed(c.left(k.CeilingTick, now))
+			ceiling, left = Time(c.Layout.StartOf(k.CeilingTick)), Signed(c.left(k.CeilingTick, m.now))
 		}
 		if k.IssuedTick > 0 {
-			issued = ago(c.age(k.IssuedTick, now))
+			issued = ago(c.age(k.IssuedTick, m.now))
 		}
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\n", k.Worker, ceiling, left, issued, k.heldBy())
-	}
-	return table.Flush()
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s", k.Worker, ceiling, left, issued, k.heldBy())
+	})
 }
 
 func (m Mark) heldBy() string {
@@ -106,33 +94,22 @@ func (m Mark) heldBy() string {
 
 // Claims is the live claims at an instant.
 type Claims struct {
-	Head
+	listing
 	Claims []Member `json:"claims"` // in the order of their worker IDs
-
-	cluster Cluster
-	now     time.Time
 }
 
 // ClaimsOf lists claims with all that Status tells of a member.
 func ClaimsOf(c Cluster, now time.Time, members []coord.Member) Claims {
 	s := StatusOf(c, now, members)
-	return Claims{Head: s.Head, Claims: s.Members, cluster: c, now: now}
+	return Claims{s.listing, s.Members}
 }
 
 // Table prints the claims for people.
 func (l Claims) Table(out io.Writer) error {
-	if _, err := io.WriteString(out, l.cluster.heading(l.now, count(len(l.Claims), "claim"))); err != nil {
-		return err
-	}
-	if len(l.Claims) == 0 {
-		return nil
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\thost\tprocess\tclaimed\tissued\tstate\tclaim")
-	for _, m := range l.Claims {
-		fmt.Fprintf(table, "%d\t%s\t%d\t%s\t%s\t%s\t%s\n", m.Worker, Plain(m.Host), m.PID, m.words.claimed, m.words.issued, m.State, Plain(m.Claim))
-	}
-	return table.Flush()
+	return l.table(out, len(l.Claims), "claim", "", "worker\thost\tprocess\tclaimed\tissued\tstate\tclaim", func(i int) string {
+		m := l.Claims[i]
+		return fmt.Sprintf("%d\t%s\t%d\t%s\t%s\t%s\t%s", m.Worker, Plain(m.Host), m.PID, m.words.claimed, m.words.issued, m.State, Plain(m.Claim))
+	})
 }
 
 // Claimant says whose a claim is, for people.

@@ -3,7 +3,6 @@ package cluster
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
@@ -12,11 +11,8 @@ import (
 
 // Status is a cluster's members at an instant.
 type Status struct {
-	Head
+	listing
 	Members []Member `json:"members"` // in the order of their worker IDs
-
-	cluster Cluster
-	now     time.Time
 }
 
 // clocksApart is how far a daemon's clock and this one may lie apart.
@@ -66,7 +62,7 @@ type words struct{ claimed, ceiling, issued, wait string }
 
 // StatusOf reckons up members against the clock.
 func StatusOf(c Cluster, now time.Time, members []coord.Member) Status {
-	s := Status{Head: c.head(now), Members: make([]Member, 0, len(members)), cluster: c, now: now}
+	s := Status{c.listing(now), make([]Member, 0, len(members))}
 	for _, m := range members {
 		s.Members = append(s.Members, c.member(now, m))
 	}
@@ -123,19 +119,12 @@ func pointer[T any](v T) *T { return &v }
 
 // Table prints the members for people.
 func (s Status) Table(out io.Writer) error {
-	if _, err := io.WriteString(out, s.cluster.heading(s.now, count(len(s.Members), "member"))); err != nil {
-		return err
-	}
-	if len(s.Members) == 0 {
-		return nil
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nworker\thost\tincarnation\tclaimed\tceiling\tissued\tversion\tstate")
-	for _, m := range s.Members {
-		fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
+	err := s.table(out, len(s.Members), "member", "", "worker\thost\tincarnation\tclaimed\tceiling\tissued\tversion\tstate", func(i int) string {
+		m := s.Members[i]
+		return fmt.Sprintf("%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s",
 			m.Worker, Plain(m.Host), short(m.Incarnation), m.words.claimed, m.words.ceiling, m.words.issued, Plain(m.Version), m.State)
-	}
-	if err := table.Flush(); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	for _, m := range s.Members {
