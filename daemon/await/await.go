@@ -53,10 +53,7 @@ func New(source Source, clock clockguard.Clock, count Counter) *Taker {
 
 // Close ends what the Taker has started. Requests that wait then do so until their contexts end, or
 // a change, so all of them should have ended.
-func (t *Taker) Close() {
-	t.turns.close()
-	t.timer.close()
-}
+func (t *Taker) Close() { t.timer.close() }
 
 // ErrOver is the answer to requests that wait when the daemon has handed its lane over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")

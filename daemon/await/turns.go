@@ -1,7 +1,6 @@
 package await
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -20,21 +19,16 @@ type turns struct {
 	source dealer // nil: each request is tried again and again
 	clock  clockguard.Clock
 	timer  *timer
-	ctx    context.Context // ends with close
-	cancel context.CancelFunc
-	deals  sync.WaitGroup
-	sooner chan struct{} // gets one if the source is to deal before it said
 
 	mu      sync.Mutex
 	waiting map[*issue.Connection]chan struct{} // each closed when its request is named
-	next    clockguard.Mono                     // when the source deals again
-	dealing bool                                // the goroutine runs
+	next    clockguard.Mono                     // when the source deals again,
+	dealing bool                                // if it does
 }
 
 func newTurns(source Source, clock clockguard.Clock, timer *timer) *turns {
-	t := &turns{clock: clock, timer: timer, sooner: make(chan struct{}, 1), waiting: make(map[*issue.Connection]chan struct{})}
+	t := &turns{clock: clock, timer: timer, waiting: make(map[*issue.Connection]chan struct{})}
 	t.source, _ = source.(dealer)
-	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t
 }
 
@@ -46,17 +40,9 @@ func (t *turns) wait(c *issue.Connection, again time.Duration) <-chan struct{} {
 	defer t.mu.Unlock()
 	named := make(chan struct{})
 	t.waiting[c] = named
-	switch {
-	case t.ctx.Err() != nil:
-	case !t.dealing:
+	if !t.dealing || due < t.next {
 		t.dealing, t.next = true, due
-		t.deals.Go(t.deal)
-	case due < t.next:
-		t.next = due
-		select {
-		case t.sooner <- struct{}{}:
-		default:
-		}
+		t.timer.call(again, t.deal)
 	}
 	return named
 }
@@ -67,39 +53,31 @@ func (t *turns) leave(c *issue.Connection) {
 	delete(t.waiting, c)
 }
 
-// deal has the source deal as often as it wants, until nobody waits.
+// deal has the source deal, and again as often as it wants, until nobody waits.
 func (t *turns) deal() {
-	for {
-		wait := t.left()
-		if wait < 0 {
-			return
-		}
-		if wait > 0 {
-			select {
-			case <-t.timer.after(wait):
-			case <-t.sooner:
-			case <-t.ctx.Done():
-			}
-			continue
-		}
-		again := t.source.Deal(t.name)
-		if again <= 0 {
-			again = vagueWait
-		}
-		t.mu.Lock()
-		t.next = t.clock.Now().Mono + clockguard.Mono(again)
-		t.mu.Unlock()
+	if !t.due() {
+		return
 	}
-}
-
-// left is how long it takes until the source deals again; below 0: nobody waits for that.
-func (t *turns) left() time.Duration {
+	again := t.source.Deal(t.name)
+	if again <= 0 {
+		again = vagueWait
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.dealing = len(t.waiting) > 0 && t.ctx.Err() == nil; !t.dealing {
-		return -1
+	t.next = t.clock.Now().Mono + clockguard.Mono(again)
+	t.timer.call(again, t.deal)
+}
+
+// due reports whether the source is to deal now: somebody waits, and it did not deal earlier than was
+// meant at first.
+func (t *turns) due() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.clock.Now().Mono < t.next {
+		return false
 	}
-	return max(0, t.next.Sub(t.clock.Now().Mono))
+	t.dealing = len(t.waiting) > 0
+	return t.dealing
 }
 
 // name wakes the caller of a request. A caller that does not wait yet is named again the next time.
@@ -110,10 +88,4 @@ func (t *turns) name(c *issue.Connection) {
 		close(named)
 		delete(t.waiting, c)
 	}
-}
-
-// close ends the dealing, and returns once it has.
-func (t *turns) close() {
-	t.cancel()
-	t.deals.Wait()
 }
