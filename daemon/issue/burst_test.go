@@ -250,23 +250,3 @@ func TestLateRequestDrawsOnNothingFromBelowTheFloor(t *testing.T) {
 		t.Errorf("woken late, a request gets tick %d (%+v), and the lane begins at %d", tick, wait, start)
 	}
 }
-
-// TestABurstKeepsOrderOverAChange: in the tick of a connection's highest ID the lane of another worker ID
-// has numbers left, which are lower. A burst does not draw on those.
-func TestABurstKeepsOrderOverAChange(t *testing.T) {
-	g := newFixture(t, "time=40@1ms,worker=4,sequence=3;epoch=2026-01-01", issue.Limits{Burst: 5 * time.Millisecond})
-	var c, other issue.Connection
-	c.Begin()
-	first, _ := g.Take(&c, 0, 1)
-	g.drop(false)
-	g.acquire(t, 0, time.Hour)
-	g.clock.Advance(time.Millisecond)
-	other.Begin()
-	for g.lane.Room(g.tick()) > 0 {
-		g.Take(&other, 0, 1)
-	}
-	c.Begin()
-	if run, _ := g.Take(&c, 0, 1); run.N > 0 && run.First <= first.First {
-		t.Errorf("%d comes after %d", run.First, first.First)
-	}
-}

@@ -21,7 +21,7 @@ type Connection struct {
 	Owner any
 
 	sampled clockguard.Mono // when the clock was read for it last
-	order   order
+	order   Order
 
 	// Of the present request.
 	awaited  generator.Tick // it may draw on the ticks from here to the clock's; 0: on none

@@ -20,12 +20,11 @@ import (
 // what was issued of them.
 type fixture struct {
 	*issue.Issuer
-	layout  *generator.Layout
-	clock   *clocktest.Manual
-	owner   *owner
-	lane    *generator.Lane        // nil: none
-	free    map[int]generator.Tick // worker IDs that no lane has, with the floor of the next
-	changes int
+	layout *generator.Layout
+	clock  *clocktest.Manual
+	owner  *owner
+	lane   *generator.Lane        // nil: none
+	free   map[int]generator.Tick // worker IDs that no lane has, with the floor of the next
 }
 
 const maxSleep = 5 * time.Millisecond
@@ -37,7 +36,6 @@ func newFixture(t rapid.TB, layout string, limits issue.Limits) *fixture {
 	guard := must.Get(clockguard.NewLimits(max(maxSleep, l.TickLength()), max(2048*time.Millisecond, 2*l.TickLength()), l.TickLength()))(t)
 	limits.Guard, limits.RestartWait, limits.MaxBlock = guard, 1100*time.Millisecond, 2*time.Second
 	g.Issuer = issue.New(l, g.clock, limits, g.owner)
-	g.OnChange(func() { g.changes++ })
 	for worker := range 6 {
 		g.free[worker] = 1
 	}

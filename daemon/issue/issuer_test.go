@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -40,48 +39,33 @@ func (o *owner) ExtendNow() {
 func (o *owner) CanAcquire() bool { return o.reachable }
 func (o *owner) Condition() error { return o.condition }
 
-type bench struct {
-	*issue.Issuer
-	layout *generator.Layout
-	clock  *clocktest.Manual
-	owner  *owner
-	lane   *generator.Lane
-}
-
 // newBench has a lane whose floor is a second back and whose ceiling is an hour ahead.
-func newBench(t testing.TB) *bench {
+func newBench(t testing.TB) *fixture {
 	t.Helper()
-	layout := must.Get(generator.ParseLayout("flakeward"))(t)
-	b := &bench{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), owner: &owner{reachable: true}}
-	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2048*time.Millisecond, time.Millisecond))(t)
-	b.Issuer = issue.New(layout, b.clock, issue.Limits{Guard: limits, RestartWait: 1100 * time.Millisecond, MaxBlock: 2 * time.Second}, b.owner)
-	b.use(t, b.tick()-1000)
-	return b
+	g := newFixture(t, "flakeward", issue.Limits{})
+	g.use(t, g.tick()-1000)
+	return g
 }
 
-func (b *bench) tick() generator.Tick { return b.layout.TickAt(b.clock.Now().Wall) }
-
-func (b *bench) use(t testing.TB, floor generator.Tick) {
+// use puts a lane in that has issued nothing and whose floor is that.
+func (g *fixture) use(t testing.TB, floor generator.Tick) {
 	t.Helper()
-	lane := must.Get(generator.NewLane(b.layout, 0, 7, floor))(t)
-	lane.Roll()
-	lane.Raise(b.tick() + 3_600_000)
-	b.lane = lane
-	b.Use(lane)
+	g.free[7] = floor
+	g.acquire(t, 7, time.Hour)
 }
 
 // take takes n numbers with a conn of its own and returns the tick that they are of, 0 if there
 // were none.
-func (b *bench) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
+func (g *fixture) take(t testing.TB, n int) (generator.Tick, issue.Wait) {
 	t.Helper()
 	conn := issue.Connection{Singles: true}
 	defer conn.End()
-	run, wait := b.Take(&conn, 0, n)
+	run, wait := g.Take(&conn, 0, n)
 	if run.N == 0 {
 		return 0, wait
 	}
-	parts := must.Get(b.layout.Decompose(run.First))(t)
-	return parts.Tick, wait
+	_, tick := g.idOf(t, run)
+	return tick, wait
 }
 
 func TestClockBehind(t *testing.T) {

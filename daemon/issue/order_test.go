@@ -10,7 +10,7 @@ import (
 // highest since then.
 func TestMinimumOfAnOrder(t *testing.T) {
 	const maxSleep, own, other = 5, 1, 2
-	var o order
+	var o Order
 	want := func(what string, tick, same, another generator.Tick) {
 		t.Helper()
 		if got := o.minimum(own, tick, maxSleep); got != same {

@@ -81,33 +81,6 @@ func TestUsersHaveEqualShares(t *testing.T) {
 	}
 }
 
-// What is kept for small requests is that of one user in a portion and of another in the next, also
-// where a large request comes in the midst of each portion.
-func TestUsersChangePlacesOnceAPortion(t *testing.T) {
-	l := queue.Limits{Portion: 8, Deals: 200}
-	q := queue.New(l)
-	small := []*waiter{crowd(q, l, 1, 1, 1)[0], crowd(q, l, 2, 1, 1)[0]}
-	large := crowd(q, l, 1, 1, 1e6)[0]
-	for portion := range 20 {
-		q.Deal(1, 1)
-		room := 2 - large.take(1)
-		large.ask(q, 0, 1e6, l, 0)
-		q.DealAgain(room-1, 1)
-		large.take(1e6)
-		for _, w := range small {
-			if w.take(1) > 0 {
-				w.ask(q, 0, 1, l, 0)
-			}
-		}
-		if got := small[0].got - small[1].got; got < -1 || got > 1 {
-			t.Fatalf("after %d portions they have %d and %d", portion+1, small[0].got, small[1].got)
-		}
-	}
-	if small[0].got+small[1].got < 10 {
-		t.Errorf("they have %d and %d of 20 portions", small[0].got, small[1].got)
-	}
-}
-
 // Who wants nothing of what is kept for small requests changes nothing in whose it is.
 func TestEachKindOfShareHasItsTurns(t *testing.T) {
 	for _, portion := range []struct{ room, reserve int }{{0, 1}, {1, 1}, {7, 1}, {2, 3}} {
