@@ -1,9 +1,9 @@
 package serve
 
 import (
+	"context"
 	"errors"
 	"net"
-	"os"
 	"time"
 
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -28,23 +28,19 @@ const (
 	refusalsAhead = 4096
 )
 
-// accept hands a door's connections to the engine until the listener is closed or the door's context
-// ends. A peer that cannot be served is dropped, and accepting goes on.
-func (s *Server) accept(e engine, d *door) error {
+// accept hands a listener's connections to the engine until the listener is closed or ctx ends. A peer
+// that cannot be served is dropped, and accepting goes on.
+func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 	var pause time.Duration
 	for {
-		c, err := d.listener.Accept()
+		c, err := l.Accept()
 		switch {
 		case err == nil:
 			if pause = s.admit(e, c); pause == 0 {
 				continue
 			}
-		case d.ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return nil
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			s.doors.wait(d)
-			pause = 0
-			continue
 		case errors.Is(err, net.ErrClosed):
 			return err
 		default:
@@ -52,7 +48,7 @@ func (s *Server) accept(e engine, d *door) error {
 			s.counts.refused[NotAccepted].Add(1)
 			s.config.Log.Warn("cannot accept a connection; retrying", "error", err, "after", pause)
 		}
-		if s.config.Clock.Sleep(d.ctx, pause) != nil {
+		if s.config.Clock.Sleep(ctx, pause) != nil {
 			return nil
 		}
 	}

@@ -5,9 +5,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -45,23 +43,6 @@ func TestDrainAnswersAllSockets(t *testing.T) {
 	}
 }
 
-// holdable tells for each Accept whether it was held up.
-type holdable struct {
-	*net.UnixListener
-	held    atomic.Bool
-	accepts chan bool
-}
-
-func (l *holdable) SetDeadline(at time.Time) error {
-	l.held.Store(!at.IsZero())
-	return l.UnixListener.SetDeadline(at)
-}
-
-func (l *holdable) Accept() (net.Conn, error) {
-	l.accepts <- l.held.Load()
-	return l.UnixListener.Accept()
-}
-
 // While the server stands still, nobody is accepted by any socket, one that comes meanwhile
 // included.
 func TestFreezeHoldsAllSockets(t *testing.T) {
@@ -74,21 +55,25 @@ func TestFreezeHoldsAllSockets(t *testing.T) {
 	defer cancel()
 	frozen, err := h.Freeze(ctx)
 	must.Do(t, err)
-	path := filepath.Join(t.TempDir(), "late")
-	l := must.Get(net.Listen("unix", path))(t)
-	held := &holdable{UnixListener: l.(*net.UnixListener), accepts: make(chan bool, 1000)}
-	h.Open(held)
-	byLate := &host{Server: h.Server, path: path}
-	if !<-held.accepts {
-		t.Error("a socket that comes meanwhile is accepted from")
-	}
-	accepted := h.counts.accepted.Load()
+	byLate := h.open(t)
 	early, late := by.dial(t), byLate.dial(t)
 	for _, p := range []*peer{early, late} {
 		p.send("NEXT\r\n")
 	}
-	if n := h.counts.accepted.Load(); n != accepted || len(frozen.Connections) != 1 {
-		t.Errorf("%d were accepted meanwhile; frozen are %+v", n-accepted, frozen.Connections)
+	h.doors.mu.Lock()
+	for d := range h.doors.all {
+		if d.stop == nil {
+			continue // the late one
+		}
+		select {
+		case <-d.stopped:
+		default:
+			t.Error("a socket is accepted from")
+		}
+	}
+	h.doors.mu.Unlock()
+	if len(frozen.Connections) != 1 {
+		t.Errorf("frozen are %+v", frozen.Connections)
 	}
 	frozen.Resume()
 	for _, p := range []*peer{early, late} {

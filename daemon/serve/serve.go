@@ -270,7 +270,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 	main := newDoor(l)
 	s.doors.add(main)
-	s.doors.begin(func(d *door) error { return s.accept(e, d) })
+	s.doors.begin(func(ctx context.Context, l net.Listener) error { return s.accept(ctx, e, l) })
 	close(s.running) // after begin: who is shut waits for its accepting to end
 	select {
 	case <-s.quit:
@@ -287,7 +287,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		e.wait()
 		s.web.leave()
 		return nil
-	case <-main.ended: // another has closed the listener
+	case <-main.broken: // another has closed the listener
 		err = main.err
 		s.doors.end(nil)
 	}
