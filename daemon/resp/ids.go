@@ -192,7 +192,7 @@ func beginNexts(h *Handler, s *Session, in []byte, room int) int {
 func (h *Handler) next(s *Session, args [][]byte, out []byte) []byte {
 	count, kind := 1, singles
 	if len(args) > 0 && !is(args[0], "TENANT") && !is(args[0], "AS") {
-		n, r := h.count(args[0])
+		n, r := Count(h.config.Limits.Count, args[0])
 		if r != nil {
 			return h.refuse(out, r)
 		}
@@ -208,7 +208,7 @@ func (h *Handler) next(s *Session, args [][]byte, out []byte) []byte {
 
 // runs is RUN count [TENANT t]. It has no form: programs count on from a run's first ID.
 func (h *Handler) runs(s *Session, args [][]byte, out []byte) []byte {
-	count, r := h.count(args[0])
+	count, r := Count(h.config.Limits.Count, args[0])
 	if r != nil {
 		return h.refuse(out, r)
 	}
@@ -224,13 +224,14 @@ func (h *Handler) runs(s *Session, args [][]byte, out []byte) []byte {
 	return out
 }
 
-func (h *Handler) count(b []byte) (int, *Refusal) {
+// Count is how many IDs a request asks for, which may be at most so many.
+func Count(most int, b []byte) (int, *Refusal) {
 	n, ok := number(b)
 	switch {
 	case !ok || n == 0:
 		return 0, Refuse(BadCount, shown(b))
-	case n > uint64(h.config.Limits.Count):
-		return 0, Refuse(CountTooHigh, shown(b), h.config.Limits.Count)
+	case n > uint64(most):
+		return 0, Refuse(CountTooHigh, shown(b), most)
 	}
 	return int(n), nil
 }

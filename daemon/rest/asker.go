@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -32,7 +33,7 @@ func (a *Asker) Replies(n int) { a.client.replies(n) }
 // Take takes as many IDs for the tenant, whose number or name that is; empty: for none. They are
 // counted by the form that they will be written in.
 func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.Form) ([]generator.Run, *Problem) {
-	n, refusal := a.config.count(strconv.FormatUint(uint64(count), 10))
+	n, refusal := resp.Count(a.config.MaxCount, strconv.AppendUint(nil, uint64(count), 10))
 	of := uint32(0)
 	if refusal == nil && tenant != "" {
 		of, refusal = a.config.tenant(tenant)

@@ -40,7 +40,9 @@ func MethodOf(path string) string {
 // counted here, and told what to do.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
 	of.seen = false
-	reply := &callReply{ResponseWriter: w}
+	reply := &heldReply{ResponseWriter: w, is: func(status int) bool {
+		return callWants[status] != "" || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+	}}
 	s.config.RPC.ServeHTTP(reply, r)
 	if of.seen {
 		return
@@ -49,16 +51,16 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
 	switch {
 	case r.Context().Err() != nil:
 		q.code = Gone
-	case reply.held == 0:
+	case reply.status == 0:
 		q.code = resp.Refuse(resp.BadCall, "").Code
-	case reply.held == http.StatusNotFound:
+	case reply.status == http.StatusNotFound:
 		q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(r.URL.Path)))
 		method = tally.Other
-	case reply.held == http.StatusMethodNotAllowed:
+	case reply.status == http.StatusMethodNotAllowed:
 		q.refuse(resp.Refuse(resp.WrongMethod, resp.Shown(r.Method), http.MethodPost))
 	default:
-		p := problemOf(resp.Refuse(resp.BadCall, callWants[reply.held]))
-		p.Status, p.Title = reply.held, http.StatusText(reply.held)
+		p := problemOf(resp.Refuse(resp.BadCall, callWants[reply.status]))
+		p.Status, p.Title = reply.status, http.StatusText(reply.status)
 		q.fail(p)
 	}
 	if s.config.Count != nil {
@@ -70,37 +72,4 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
 var callWants = map[int]string{
 	http.StatusUnsupportedMediaType:    "send application/json, application/proto, application/grpc or application/grpc-web as Content-Type",
 	http.StatusHTTPVersionNotSupported: "use HTTP/2, which a method in both directions needs",
-}
-
-// callReply holds back a status that its call is refused with.
-type callReply struct {
-	http.ResponseWriter
-	held int // 0: none is
-}
-
-// Unwrap is for http.ResponseController.
-func (c *callReply) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-// WriteHeader implements http.ResponseWriter.
-func (c *callReply) WriteHeader(status int) {
-	if _, wants := callWants[status]; wants || status == http.StatusNotFound || status == http.StatusMethodNotAllowed {
-		c.held = status
-		return
-	}
-	c.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (c *callReply) Write(b []byte) (int, error) {
-	if c.held != 0 {
-		return len(b), nil
-	}
-	return c.ResponseWriter.Write(b)
-}
-
-// Flush implements http.Flusher.
-func (c *callReply) Flush() {
-	if c.held == 0 {
-		_ = http.NewResponseController(c.ResponseWriter).Flush() // the connection is gone
-	}
 }

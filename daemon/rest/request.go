@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -244,22 +243,10 @@ func (q *request) wanted() (tenant uint32, count int, refusal *resp.Refusal) {
 
 // count is how many IDs are asked for.
 func (q *request) count() (int, *resp.Refusal) {
-	text := q.params.Get("count")
-	if text == "" && !q.params.Has("count") {
+	if !q.params.Has("count") {
 		return 1, nil
 	}
-	return q.s.config.count(text)
-}
-
-func (c *Config) count(text string) (int, *resp.Refusal) {
-	n, ok := number(text)
-	switch {
-	case !ok || n == 0:
-		return 0, resp.Refuse(resp.BadCount, resp.Shown(text))
-	case n > uint64(c.MaxCount):
-		return 0, resp.Refuse(resp.CountTooHigh, resp.Shown(text), c.MaxCount)
-	}
-	return int(n), nil
+	return resp.Count(q.s.config.MaxCount, []byte(q.params.Get("count")))
 }
 
 // tenant is whose IDs they are.
@@ -272,11 +259,4 @@ func (q *request) tenant() (uint32, *resp.Refusal) {
 
 func (c *Config) tenant(text string) (uint32, *resp.Refusal) {
 	return resp.Tenant(c.Tenants, c.Layout.Max(generator.Tenant), []byte(text))
-}
-
-// number reads digits. One that is too large is no number, but still in digits, so the largest
-// stands for it.
-func number(text string) (n uint64, ok bool) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	return n, text != "" && strings.Trim(text, "0123456789") == "" && (err == nil || n == 1<<64-1)
 }
