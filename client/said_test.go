@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -71,23 +69,6 @@ func FuzzUnavailable(f *testing.F) {
 		reason, after, another := client.Unavailable(text)
 		if !strings.HasPrefix(text, reason) || after < 0 || another < 0 {
 			t.Errorf("%q is taken for %q, %v, %v", text, reason, after, another)
-		}
-	})
-}
-
-func FuzzMaxCount(f *testing.F) {
-	f.Add("# Server\r\nmax_count:65536\r\n", int64(7))
-	f.Add("max_count:-1\nmax_count:5\n", int64(1<<31))
-	f.Fuzz(func(t *testing.T, text string, n int64) {
-		if got := client.MaxCount(info.Parse(text)); got < 0 || got > math.MaxInt32 {
-			t.Errorf("%q: %d", text, got)
-		}
-		want := n
-		if n < 1 || n > math.MaxInt32 {
-			want = 0
-		}
-		if got := client.MaxCount(info.Parse(fmt.Sprintf("max_count:%d\r\n%s", n, text))); got != want {
-			t.Errorf("%d before %q: %d", n, text, got)
 		}
 	})
 }

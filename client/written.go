@@ -98,7 +98,7 @@ func (w *written) ask(ctx context.Context, c *Client, n int) ([]string, error) {
 	var all []string
 	err := l.in.Send(l.conn, wire.AppendCommand(nil, append(words, "AS", UUID.String())...))
 	if err == nil {
-		all, err = l.in.Bulks(n)
+		all, err = l.in.IDs(n)
 	}
 	var refusal wire.Refused
 	switch {

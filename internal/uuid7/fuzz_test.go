@@ -3,6 +3,8 @@ package uuid7_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fuzzed are layouts with ticks of less than, exactly, and more than a millisecond, and with the
@@ -44,22 +46,25 @@ func FuzzParse(f *testing.F) {
 func FuzzDecode(f *testing.F) {
 	for i, layout := range fuzzed {
 		c, _ := coder(f, layout, cluster)
-		f.Add(uint8(i), c.AppendBytes(nil, 1<<40+7), true)
-		f.Add(uint8(i), c.AppendBytes(nil, 12345), false)
+		for _, id := range []int64{1<<40 + 7, 12345} {
+			u := must.Get(c.Encode(id))(f)
+			f.Add(uint8(i), u[:], id > 12345)
+		}
 	}
 	f.Fuzz(func(t *testing.T, layout uint8, b []byte, shared bool) {
 		c, l := coder(t, fuzzed[int(layout)%len(fuzzed)], cluster)
-		if shared && len(b) == 16 {
-			mine := c.AppendBytes(nil, 0)
-			b = append([]byte(nil), b...)
-			copy(b[6:12], mine[6:12])
+		var u [16]byte
+		copy(u[:], b)
+		if shared {
+			mine := must.Get(c.Encode(0))(t)
+			copy(u[6:12], mine[6:12])
 		}
-		id, err := c.ParseBytes(b)
+		id, err := c.Decode(u)
 		if err != nil {
 			return
 		}
-		if got := c.AppendBytes(nil, id); string(got) != string(b) {
-			t.Errorf("layout %s: %x is parsed as %d, which is written as %x", l, b, id, got)
+		if got, err := c.Encode(id); got != u || err != nil {
+			t.Errorf("layout %s: %x is decoded as %d, which is %x, %v", l, u, id, got, err)
 		}
 	})
 }

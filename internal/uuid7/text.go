@@ -6,12 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	// TextWidth is the length of a UUID as text, in characters.
-	TextWidth = 36
-	// BytesWidth is the length of a UUID as bytes.
-	BytesWidth = 16
-)
+// TextWidth is the length of a UUID as text, in characters.
+const TextWidth = 36
 
 // groups are where the hyphens of a UUID's text are, and the bytes between them.
 var groups = [...]struct{ text, bytes, length int }{{0, 0, 4}, {9, 4, 2}, {14, 6, 2}, {19, 8, 2}, {24, 10, 6}}
@@ -28,13 +24,6 @@ func (c *Coder) AppendText(dst []byte, id int64) []byte {
 		}
 	}
 	return append(dst, text[:]...)
-}
-
-// AppendBytes appends an ID's UUID as 16 bytes, the highest first. It allocates nothing if dst has
-// room for them. An ID that is not of the layout gives the nil UUID, which ParseBytes refuses.
-func (c *Coder) AppendBytes(dst []byte, id int64) []byte {
-	u, _ := c.Encode(id)
-	return append(dst, u[:]...)
 }
 
 // Parse reads what AppendText writes, and nothing else: neither upper case nor braces. The error
@@ -61,14 +50,6 @@ func (c *Coder) Parse(text string) (int64, error) {
 		}
 	}
 	return c.Decode(u)
-}
-
-// ParseBytes reads what AppendBytes writes.
-func (c *Coder) ParseBytes(b []byte) (int64, error) {
-	if len(b) != BytesWidth {
-		return 0, fmt.Errorf("it has %d bytes, not 16", len(b))
-	}
-	return c.Decode([16]byte(b))
 }
 
 // digit is the value of a hexadecimal digit, above 15 for all other bytes.

@@ -163,24 +163,8 @@ func (r *Reader) Bulk() (string, error) {
 	return string(b[:n]), nil
 }
 
-// Bulks reads an array of n bulk strings, none of them empty.
-func (r *Reader) Bulks(n int) ([]string, error) { return r.array(n, r.text) }
-
 // IDs reads an array of n IDs in whichever form they are: integers, or bulk strings.
 func (r *Reader) IDs(n int) ([]string, error) {
-	return r.array(n, func() (string, error) {
-		if kind, err := r.in.Peek(1); err != nil || kind[0] != ':' {
-			return r.text()
-		}
-		id, err := r.int()
-		if err == nil && id < 0 {
-			err = fmt.Errorf("%w: an ID of %d", ErrFrame, id)
-		}
-		return strconv.FormatInt(id, 10), err
-	})
-}
-
-func (r *Reader) array(n int, element func() (string, error)) ([]string, error) {
 	got, err := r.head('*')
 	if err != nil {
 		return nil, err
@@ -190,17 +174,24 @@ func (r *Reader) array(n int, element func() (string, error)) ([]string, error) 
 	}
 	all := make([]string, 0, n)
 	for range n {
-		text, err := element()
+		id, err := r.id()
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, text)
+		all = append(all, id)
 	}
 	return all, nil
 }
 
-// text reads an array's element that is a bulk string.
-func (r *Reader) text() (string, error) {
+// id reads an array's element that is an ID.
+func (r *Reader) id() (string, error) {
+	if kind, err := r.in.Peek(1); err == nil && kind[0] == ':' {
+		id, err := r.int()
+		if err == nil && id < 0 {
+			err = fmt.Errorf("%w: an ID of %d", ErrFrame, id)
+		}
+		return strconv.FormatInt(id, 10), err
+	}
 	text, err := r.Bulk()
 	var refusal Refused
 	switch {
