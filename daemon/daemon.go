@@ -55,9 +55,9 @@ type Daemon struct {
 
 	memory  memory
 	access  access
-	forms   *forms
-	tcp     *tcp.Server  // who is answered on TCP
-	address net.Listener // on TCP; nil: there is none
+	coder   atomic.Pointer[form.Coder] // writes IDs in their forms, for the cluster that there is now
+	tcp     *tcp.Server                // who is answered on TCP
+	address net.Listener               // on TCP; nil: there is none
 	lane    *lane
 	limited *issue.Limited // what issues, if users have rates; otherwise nil
 	counts  tally.Table
@@ -66,8 +66,8 @@ type Daemon struct {
 	serving atomic.Bool // all that metrics read is there
 	server  *serve.Server
 	web     *web
-	reload  reload
-	change  chan struct{} // gets one when the lane or its ceiling changed
+	current secure.Current // what the coordinator is reached with, as it was read last
+	change  chan struct{}  // gets one when the lane or its ceiling changed
 
 	// What each start has of its own: a takeover that fails is followed by another.
 	machine     machine
@@ -112,11 +112,10 @@ func New(c Config) (*Daemon, error) {
 	})
 	d := &Daemon{config: c, log: c.Log, clock: clock, layout: layout, change: make(chan struct{}, 1)}
 	d.memory, d.access = newMemory(c), access{c.Socket}
-	d.forms = newForms(layout)
+	d.coder.Store(form.New(layout, ""))
 	if d.tcp, err = tcp.New(c.Listen); err != nil {
 		return nil, err
 	}
-	d.reload = reload{config: &d.config, ready: &d.ready, clock: d.clock, current: &secure.Current{}, tcp: d.tcp, expired: func() { d.lane.sessionExpired() }}
 	d.events = condition.NewCounts()
 	d.metrics = metrics.New(metrics.Sources{
 		Version: c.Version, Figures: d.figures, Counts: &d.counts, Events: d.events, Clock: d.clock, User: rest.UserOf,
@@ -236,13 +235,13 @@ func (d *Daemon) build() error {
 	limited := d.lane.issuer.Limit(rate, d.clock, d.config.Waiting.MaxBlock)
 	d.limited, _ = limited.(*issue.Limited)
 	source := d.source(limited)
-	d.web = newWeb(d, source)
+	d.web = newWeb(d, source, as)
 	d.server = serve.New(serve.Config{
 		Source:  source,
 		Layout:  d.layout,
 		Tenants: d.config.IDs.Tenants,
 		Form:    as,
-		Coder:   d.forms.coder.Load,
+		Coder:   d.coder.Load,
 		Info:    d.Info,
 		Version: d.config.Version,
 		Limits: serve.Limits{

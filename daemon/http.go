@@ -27,10 +27,10 @@ type web struct {
 }
 
 // newWeb makes what answers them with IDs from a source.
-func newWeb(d *Daemon, source resp.Source) *web {
+func newWeb(d *Daemon, source resp.Source, as form.Form) *web {
 	w := &web{count: &counter{table: &d.counts}, members: newMembers(d)}
 	w.taker = await.New(source, d.clock, w.count)
-	config := w.config(d)
+	config := w.config(d, as)
 	maps.Copy(config.More, page.Handlers())
 	config.RPC = rpc.New(config)
 	w.rest = rest.New(config)
@@ -38,13 +38,9 @@ func newWeb(d *Daemon, source resp.Source) *web {
 }
 
 // config is what requests are answered from.
-func (w *web) config(d *Daemon) rest.Config {
-	as, err := form.Named(d.config.IDs.Form)
-	if err != nil {
-		as = form.Integer // Validate has refused it
-	}
+func (w *web) config(d *Daemon, as form.Form) rest.Config {
 	return rest.Config{
-		Take: w.taker, Layout: d.layout, Form: as, Coder: d.forms.coder.Load, Tenants: d.config.IDs.Tenants, MaxCount: d.config.Socket.MaxCount,
+		Take: w.taker, Layout: d.layout, Form: as, Coder: d.coder.Load, Tenants: d.config.IDs.Tenants, MaxCount: d.config.Socket.MaxCount,
 		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
 		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock,
 		Leaving: w.leaving.Load, Unserved: d.tcp.Refuse,

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/internal/fault"
+	"github.com/flakeward/flakeward/internal/form"
 )
 
 // hold joins and holds a worker ID until ctx ends, and returns the coordinator that it is held
@@ -48,15 +49,21 @@ func (d *Daemon) look(ctx context.Context) error {
 	return nil
 }
 
-// joined closes the connections if the cluster is not the one that they were opened to: a client
-// may demand a cluster, and looks at it once for each connection.
 func (d *Daemon) joined(cluster coord.Cluster) {
-	if d.cluster != "" && d.cluster != cluster.UUID {
-		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster.UUID)
-	}
-	d.forms.change(cluster.UUID, d.server.Disconnect)
-	d.cluster = cluster.UUID
+	d.enter(cluster.UUID, d.server.Disconnect)
 	d.web.members.joined.Store(&cluster)
+}
+
+// enter has UUIDs name a cluster, before its first ID is issued. If connections were opened to another
+// one, disconnect closes them before: they may have IDs of that still to be written, and a client may
+// demand a cluster, and looks at it once for each connection.
+func (d *Daemon) enter(cluster string, disconnect func()) {
+	if d.cluster != "" && d.cluster != cluster {
+		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster)
+		disconnect()
+	}
+	d.cluster = cluster
+	d.coder.Store(form.New(d.layout, cluster))
 }
 
 // warn says within what IDs are unique, if that is less than a cluster.
@@ -71,7 +78,7 @@ func (d *Daemon) warn() {
 func (d *Daemon) open(ctx context.Context) (coord.Coordinator, error) {
 	c, err := d.opened, error(nil)
 	if d.opened = nil; c == nil {
-		c, err = d.reload.dial(ctx, d.Identity())
+		c, err = d.dial(ctx)
 	}
 	if err != nil {
 		return nil, err

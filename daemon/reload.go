@@ -3,55 +3,41 @@ package daemon
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/coord/secure"
-	"github.com/flakeward/flakeward/daemon/tcp"
 )
 
-// reload opens the log again, and reads what the coordinator is reached with again, when it is asked
-// to.
-type reload struct {
-	config  *Config
-	ready   *atomic.Bool
-	clock   clockguard.Clock // known time
-	current *secure.Current  // what was read
-	tcp     *tcp.Server
-	expired func() // is called when a session of the coordinator has expired
-}
-
-// access is what the coordinator is reached with, except for who asks.
-func (r reload) access() (connect.Config, error) {
-	access, err := r.config.Access()
-	access.Clock, access.Log, access.Current = r.clock, r.config.Log.Named("coord"), r.current
+// reached is what the coordinator is reached with, except for who asks.
+func (d *Daemon) reached() (connect.Config, error) {
+	access, err := d.config.Access()
+	access.Clock, access.Log, access.Current = d.clock, d.log.Named("coord"), &d.current
 	return access, err
 }
 
 // dial opens the coordinator.
-func (r reload) dial(ctx context.Context, who coord.Identity) (coord.Coordinator, error) {
-	access, err := r.access()
+func (d *Daemon) dial(ctx context.Context) (coord.Coordinator, error) {
+	access, err := d.reached()
 	if err != nil {
 		return nil, err
 	}
-	access.Identity, access.Expired = who, r.expired
+	access.Identity, access.Expired = d.Identity(), d.lane.sessionExpired
 	return connect.Open(ctx, access)
 }
 
-// run does what is asked until ctx ends.
-func (r reload) run(ctx context.Context) {
+// reloads opens the log again, and reads what the coordinator is reached with again, whenever it is
+// asked to, until ctx ends.
+func (d *Daemon) reloads(ctx context.Context) {
 	for {
 		select {
-		case <-r.config.Reload:
+		case <-d.config.Reload:
 			// Before the daemon is ready, an end of the reload would be taken for that.
-			if r.ready.Load() {
-				r.config.Service.Reloading()
+			if d.ready.Load() {
+				d.config.Service.Reloading()
 			}
-			r.again()
-			if r.ready.Load() {
-				r.config.Service.Ready()
+			d.again()
+			if d.ready.Load() {
+				d.config.Service.Ready()
 			}
 		case <-ctx.Done():
 			return
@@ -59,21 +45,20 @@ func (r reload) run(ctx context.Context) {
 	}
 }
 
-func (r reload) again() {
-	log := r.config.Log
-	if r.config.ReopenLog != nil {
-		if err := r.config.ReopenLog(); err != nil {
-			log.Error("cannot reopen the log; using the old file", "error", err)
+func (d *Daemon) again() {
+	if d.config.ReopenLog != nil {
+		if err := d.config.ReopenLog(); err != nil {
+			d.log.Error("cannot reopen the log; using the old file", "error", err)
 		}
 	}
-	access, err := r.access()
+	access, err := d.reached()
 	if err == nil {
 		err = access.Reload()
 	}
-	err = errors.Join(err, r.tcp.Reload())
+	err = errors.Join(err, d.tcp.Reload())
 	if err != nil {
-		log.Error("cannot reload certificates and passwords; using the last ones", "error", err)
+		d.log.Error("cannot reload certificates and passwords; using the last ones", "error", err)
 		return
 	}
-	log.Info("reopened the log, and reloaded certificates and passwords")
+	d.log.Info("reopened the log, and reloaded certificates and passwords")
 }

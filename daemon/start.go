@@ -75,7 +75,7 @@ func (d *Daemon) begin(ctx context.Context) *parts {
 	run(func() error { return p.lifecycle.Watch(ctx, d.lane.issuer) })
 	run(func() error { p.lifecycle.Settle(ctx, d.lane.issuer); return nil })
 	run(func() error { d.announce(ctx); return nil })
-	run(func() error { d.reload.run(ctx); return nil })
+	run(func() error { d.reloads(ctx); return nil })
 	run(func() (err error) {
 		p.coordinator, err = d.hold(ctx)
 		return err

@@ -96,7 +96,7 @@ func (d *Daemon) tryTakeOver(ctx context.Context, settings takeover.Settings) (p
 func (d *Daemon) rehearse(ctx context.Context) (c coord.Coordinator, cluster string, err error) {
 	ctx, cancel := clockguard.WithTimeout(ctx, d.clock, rehearsal)
 	defer cancel()
-	c, err = d.reload.dial(ctx, d.Identity())
+	c, err = d.dial(ctx)
 	if err != nil {
 		return nil, "", err
 	}
@@ -117,8 +117,8 @@ type predecessor struct {
 // whether one was free: if not, that daemon gives its own back. leaveAlone undoes it, also after an
 // error.
 func (d *Daemon) claimBeside(ctx context.Context, from takeover.Running) (held bool, err error) {
-	d.before, d.cluster = from.Age, from.Cluster
-	d.forms.enter(from.Cluster)
+	d.before = from.Age
+	d.enter(from.Cluster, d.server.Disconnect)
 	d.start()
 	d.lifecycle.Resume(from.Time)
 	ctx, cancel := clockguard.WithTimeout(ctx, d.clock, besideTimeout)

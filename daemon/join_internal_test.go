@@ -3,6 +3,8 @@ package daemon
 import (
 	"testing"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -16,16 +18,16 @@ func TestConnectionsEndBeforeUUIDsNameAnotherCluster(t *testing.T) {
 		handed, joined string
 		closed         bool
 	}{{"", a, false}, {a, a, false}, {a, b, true}} {
-		f := newForms(layout)
-		f.enter(c.handed)
-		before, closed := f.coder.Load(), false
-		f.change(c.joined, func() {
-			if closed = true; f.coder.Load() != before {
+		d := &Daemon{layout: layout, log: hclog.NewNullLogger()}
+		d.enter(c.handed, nil)
+		before, closed := d.coder.Load(), false
+		d.enter(c.joined, func() {
+			if closed = true; d.coder.Load() != before {
 				t.Error("UUIDs named the other cluster while there were connections")
 			}
 		})
-		if closed != c.closed || f.cluster != c.joined {
-			t.Errorf("%+v: closed %t, in %s", c, closed, f.cluster)
+		if closed != c.closed || d.cluster != c.joined {
+			t.Errorf("%+v: closed %t, in %s", c, closed, d.cluster)
 		}
 	}
 }
