@@ -255,7 +255,7 @@ func (d *Daemon) build() error {
 		HTTP:     d.web.rest.HTTP(),
 		Crowd:    d.web.rest.Crowd(),
 		Log:      d.log.Named("serve"),
-		Clock:    d.clock,
+		Clock:    d.config.Clock, // needs no known time, and is told from others if it is the machine's
 		Count:    &d.counts,
 
 		Feed: d.config.Service.Feed, FeedEvery: d.config.Service.FeedEvery(),
