@@ -62,7 +62,7 @@ func TestRaise(t *testing.T) {
 		{name: "by the past", args: "--yes --begin -1m --force", err: "has passed", code: ExitUsage},
 		{name: "before the epoch", args: "--yes --to 2025-01-01", err: "before the layout's epoch", code: ExitUsage},
 		{name: "no time", args: "--yes --to soon", err: `--to: "soon" is not a time`, code: ExitUsage},
-		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether the marks were raised is not known", code: ExitFailed},
+		{name: "unknown outcome", args: "--yes", change: failing("raise 44100000", errors.New("cut")), err: "whether it was done is not known", code: ExitFailed},
 		{name: "another cluster", args: "--yes", change: failing("raise 44100000", &coord.ClusterError{Ours: "a", Cluster: "b"}), err: "the coordinator was wiped", code: ExitFailed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestRaise(t *testing.T) {
 			out, stderr, err := ask{standIn: s, stdin: c.stdin, terminal: c.terminal, unsynced: c.unsynced}.run(t, append([]string{"cluster", "raise"}, strings.Fields(c.args)...)...)
 			checkError(t, err, c.err, c.code)
 			last := s.calls[len(s.calls)-1]
-			if unknown := strings.Contains(fmt.Sprint(err), "whether the marks were raised is not known"); unknown != (c.name == "unknown outcome") {
+			if unknown := strings.Contains(fmt.Sprint(err), "whether it was done is not known"); unknown != (c.name == "unknown outcome") {
 				t.Errorf("the error is %v", err)
 			}
 			if c.err != "" {

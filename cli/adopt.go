@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/cluster"
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 )
 
@@ -50,17 +48,14 @@ func (v *inspection) adopt(c *urfave.Context, out *outside, by, furthest time.Du
 	if err := out.confirm(c, "Give the cluster another UUID and raise its marks? Daemons that run with it end."); err != nil {
 		return err
 	}
-	uuid, err := asked(c.Context, v, func(ctx context.Context) (string, error) {
+	uuid, err := changed(c.Context, v, func(ctx context.Context) (string, error) {
 		if _, err := v.Raise(ctx, r.to); err != nil {
 			return "", err
 		}
 		return v.NewUUID(ctx)
 	})
-	if errors.Is(err, coord.ErrOtherCluster) {
-		return err
-	}
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
+		return err
 	}
 	from := r.cluster.Layout.StartOf(r.to + 1)
 	_, err = fmt.Fprintf(c.App.Writer, "\nadopted: %s holds cluster %s now\nIDs are issued from %s on\nnext: start its daemons\n", v.where, uuid, cluster.Time(from))

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,7 +9,6 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/cluster"
-	"github.com/flakeward/flakeward/coord"
 )
 
 func clusterCommand(own paths, out *outside) *urfave.Command {
@@ -33,9 +31,6 @@ func clusterCommand(own paths, out *outside) *urfave.Command {
 		},
 	})
 }
-
-// again ends the error of a command whose outcome may be unknown.
-const again = "fix that and run the command again, which does no harm; if there was no answer in time, with a longer --timeout"
 
 func exportCommand(own paths, out *outside) *urfave.Command {
 	return actingCommand(own, out, &urfave.Command{
@@ -66,9 +61,9 @@ func (v *inspection) export(c *urfave.Context, path string) error {
 			return fmt.Errorf("nothing was exported: %w", err)
 		}
 	}
-	all, err := asked(c.Context, v, v.Export)
+	all, err := changed(c.Context, v, v.Export)
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
+		return err
 	}
 	if path == "-" {
 		_, err = c.App.Writer.Write(all)
@@ -105,17 +100,13 @@ func importCommand(own paths, out *outside) *urfave.Command {
 
 // importAll makes the cluster of an export.
 func (v *inspection) importAll(c *urfave.Context, all []byte) error {
-	err := v.ask(c.Context, func(ctx context.Context) error { return v.Import(ctx, all) })
-	if errors.Is(err, coord.ErrExport) || errors.Is(err, coord.ErrNotEmpty) {
+	if err := v.change(c.Context, func(ctx context.Context) error { return v.Import(ctx, all) }); err != nil {
 		return err
-	}
-	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
 	}
 	if err := v.join(c.Context); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(c.App.Writer, "imported: cluster %s is at %s\nnext: start each daemon with --coord %s before its grant ends\n", v.cluster.UUID, v.where, v.where)
+	_, err := fmt.Fprintf(c.App.Writer, "imported: cluster %s is at %s\nnext: start each daemon with --coord %s before its grant ends\n", v.cluster.UUID, v.where, v.where)
 	return err
 }
 

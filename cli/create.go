@@ -39,7 +39,9 @@ func createCommand(own paths, out *outside) *urfave.Command {
 			"ever had a longer --window than the new cluster's, give --begin: that window plus " + cluster.Span(cluster.Margin) + ".\n" +
 			"Where no daemon ever issued IDs of this layout, --empty has the cluster begin at once.\n" +
 			coordinatorSource,
-		Flags: append(append(f.flags(), f.settingsOf(layoutName, "datacenter", "window")...),
+		Flags: append(append(f.flags(), f.settingsOf(func(name string) bool {
+			return name == layoutName || name == "datacenter" || name == "window"
+		})...),
 			&urfave.StringFlag{Name: "range", Destination: &f.workers, DefaultText: "all", Usage: "assign only the worker IDs `LOW-HIGH`, and leave the others to another generator"},
 			&urfave.Int64Flag{Name: "above-id", Destination: &f.above, Usage: "issue only IDs higher than this `ID`, the last one of another generator"},
 			&urfave.BoolFlag{Name: "empty", Destination: &f.empty, Usage: "begin at once: no daemon ever issued IDs of this layout"},
@@ -60,19 +62,6 @@ func createCommand(own paths, out *outside) *urfave.Command {
 			return f.on(c, f.open, func(v *inspection) error { return f.create(c, v, wanted) })
 		},
 	})
-}
-
-// settingsOf are the flags of some of the daemon's settings.
-func (f *operatorFlags) settingsOf(names ...string) []urfave.Flag {
-	var flags []urfave.Flag
-	for _, flag := range f.settings.flags() {
-		for _, name := range names {
-			if flag.Names()[0] == name {
-				flags = append(flags, flag)
-			}
-		}
-	}
-	return flags
 }
 
 // wanted is what the cluster is made with, by the flags.
@@ -106,14 +95,11 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 	}
 	wanted.Floor = layout.TickAt(now.Add(max(begin, f.begin)).UnixNano())
 	if f.above != 0 {
-		parts, err := layout.Decompose(f.above)
-		if err == nil && parts.Time.Sub(now) > cluster.Furthest {
-			err = fmt.Errorf("the time of %d is %s, more than %v from now: is it an ID of the layout %s?", f.above, cluster.Time(parts.Time), cluster.Furthest, layout)
-		}
+		tick, err := aboveID(layout, f.above, now, cluster.Furthest)
 		if err != nil {
-			return coord.NewCluster{}, usagef("--above-id: %w", err)
+			return coord.NewCluster{}, err
 		}
-		wanted.Floor = max(wanted.Floor, parts.Tick)
+		wanted.Floor = max(wanted.Floor, tick)
 	}
 	if wanted.Floor >= layout.MaxTick() {
 		return coord.NewCluster{}, usagef("--layout: its time ends before the cluster would begin")
@@ -123,9 +109,9 @@ func (f *creating) wanted(c *urfave.Context) (coord.NewCluster, error) {
 
 // create makes the cluster, and says from when on it issues IDs.
 func (f *creating) create(c *urfave.Context, v *inspection, wanted coord.NewCluster) error {
-	found, err := asked(c.Context, v, func(ctx context.Context) (coord.Created, error) { return v.Create(ctx, wanted) })
+	found, err := changed(c.Context, v, func(ctx context.Context) (coord.Created, error) { return v.Create(ctx, wanted) })
 	if err != nil {
-		return fmt.Errorf("%w; %s", err, again)
+		return err
 	}
 	if v.cluster, err = cluster.Of(found.Inspected); err != nil {
 		return err

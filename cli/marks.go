@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -210,12 +209,9 @@ func (r raising) announce(out io.Writer) error {
 
 // raise does it, and says what to do next.
 func (r raising) raise(ctx context.Context, out io.Writer) error {
-	raised, err := asked(ctx, r.inspection, func(ctx context.Context) (coord.Raised, error) { return r.Raise(ctx, r.to) })
-	if errors.Is(err, coord.ErrOtherCluster) {
-		return err
-	}
+	raised, err := changed(ctx, r.inspection, func(ctx context.Context) (coord.Raised, error) { return r.Raise(ctx, r.to) })
 	if err != nil {
-		return fmt.Errorf("whether the marks were raised is not known, and to raise them twice does no harm: run it again: %w", err)
+		return err
 	}
 	layout, now := r.cluster.Layout, r.now()
 	from := layout.StartOf(raised.To + 1)

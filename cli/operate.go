@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,19 +41,15 @@ const (
 		"this host's clock."
 )
 
-// places are the settings without --socket and --timeout.
-func (f *operatorFlags) places() []urfave.Flag {
-	var flags []urfave.Flag
-	for _, flag := range f.settings.flags() {
-		if name := flag.Names()[0]; name == coordName || strings.HasPrefix(name, coordName+"-") {
-			flags = append(flags, flag)
-		}
-	}
-	return flags
+// settingsOf are the flags of those of the daemon's settings whose names are wanted.
+func (f *operatorFlags) settingsOf(wanted func(name string) bool) []urfave.Flag {
+	return slices.DeleteFunc(f.settings.flags(), func(flag urfave.Flag) bool { return !wanted(flag.Names()[0]) })
 }
 
 func (f *operatorFlags) flags() []urfave.Flag {
-	return append(f.client.flags(), f.places()...)
+	return append(f.client.flags(), f.settingsOf(func(name string) bool {
+		return name == coordName || strings.HasPrefix(name, coordName+"-")
+	})...)
 }
 
 // locate has the settings name the coordinator of the daemon whose socket was given, if they name
@@ -204,6 +201,31 @@ func (v *inspection) now() time.Time { return time.Unix(0, v.clock.Now().Wall) }
 // asked puts one question that has an answer.
 func asked[T any](ctx context.Context, v *inspection, question func(context.Context) (T, error)) (answer T, err error) {
 	err = v.ask(ctx, func(ctx context.Context) error {
+		answer, err = question(ctx)
+		return err
+	})
+	return answer, err
+}
+
+// change is ask for what changes something, and may have changed it where the answer is an error: unless
+// that is one of those which say that it has not.
+func (v *inspection) change(ctx context.Context, question func(context.Context) error) error {
+	err := v.ask(ctx, question)
+	if err == nil || errors.As(err, new(*coord.NarrowError)) {
+		return err
+	}
+	for _, unchanged := range []error{coord.ErrOtherCluster, coord.ErrExport, coord.ErrNotEmpty} {
+		if errors.Is(err, unchanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w; whether it was done is not known, and to do it again does no harm: "+
+		"fix that and run the command again; if there was no answer in time, with a longer --timeout", err)
+}
+
+// changed is change for what has an answer.
+func changed[T any](ctx context.Context, v *inspection, question func(context.Context) (T, error)) (answer T, err error) {
+	err = v.change(ctx, func(ctx context.Context) error {
 		answer, err = question(ctx)
 		return err
 	})

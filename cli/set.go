@@ -38,16 +38,16 @@ func setCommand(own paths, out *outside) *urfave.Command {
 				if c.IsSet("window") {
 					length := v.cluster.Layout.TickLength()
 					ticks := max(4, generator.Tick((window+length-1)/length))
-					if err := v.ask(c.Context, func(ctx context.Context) error { return v.SetWindow(ctx, ticks) }); err != nil {
-						return fmt.Errorf("%w; %s", err, again)
+					if err := v.change(c.Context, func(ctx context.Context) error { return v.SetWindow(ctx, ticks) }); err != nil {
+						return err
 					}
 					text += fmt.Sprintf("window   %s, before %s\n", cluster.Span(window), cluster.Span(v.cluster.Window))
 				}
 				if trust {
 					now := v.now()
 					at := v.cluster.Layout.TickAt(now.UnixNano())
-					if err := v.ask(c.Context, func(ctx context.Context) error { return v.TrustClock(ctx, at) }); err != nil {
-						return fmt.Errorf("%w; %s", err, again)
+					if err := v.change(c.Context, func(ctx context.Context) error { return v.TrustClock(ctx, at) }); err != nil {
+						return err
 					}
 					text += fmt.Sprintf("time     %s\n", cluster.Time(now))
 				}

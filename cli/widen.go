@@ -43,7 +43,7 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 				}
 			}
 			return flags.with(c, func(v *inspection) error {
-				above, err := v.begin(c.Int64("above-id"), furthest)
+				above, err := aboveID(v.cluster.Layout, c.Int64("above-id"), v.now(), furthest)
 				if err != nil {
 					return err
 				}
@@ -63,30 +63,28 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// begin is the tick of an ID, which is refused if its time is too far from now.
-func (v *inspection) begin(id int64, furthest time.Duration) (generator.Tick, error) {
-	parts, err := v.cluster.Layout.Decompose(id)
+// aboveID is the tick of the last ID of another generator, which is refused if its time is too far from
+// now.
+func aboveID(layout *generator.Layout, id int64, now time.Time, furthest time.Duration) (generator.Tick, error) {
+	parts, err := layout.Decompose(id)
 	if err != nil {
 		return 0, usagef("--above-id: %w", err)
 	}
-	if left := v.cluster.Layout.StartOf(parts.Tick).Sub(v.now()); left > furthest || parts.Tick >= v.cluster.Layout.MaxTick() {
-		return 0, usagef("--above-id: the time of %d is %s, which is %s from now and more than --max %v: is it an ID of the layout %s?",
-			id, cluster.Time(parts.Time), cluster.Span(left), furthest, v.cluster.Layout)
+	if left := parts.Time.Sub(now); left > furthest || parts.Tick >= layout.MaxTick() {
+		return 0, usagef("--above-id: the time of %d is %s, which is %s from now and more than %v: is it an ID of the layout %s?",
+			id, cluster.Time(parts.Time), cluster.Span(left), furthest, layout)
 	}
 	return parts.Tick, nil
 }
 
 // widen does it, and says what to do next.
 func (v *inspection) widen(c *urfave.Context, to coord.WorkerRange, above generator.Tick) error {
-	err := v.ask(c.Context, func(ctx context.Context) error { return v.Widen(ctx, to, above) })
+	err := v.change(c.Context, func(ctx context.Context) error { return v.Widen(ctx, to, above) })
 	if narrow := (*coord.NarrowError)(nil); errors.As(err, &narrow) {
 		return usagef("nothing was changed: %w", err)
 	}
-	if errors.Is(err, coord.ErrOtherCluster) {
-		return err
-	}
 	if err != nil {
-		return fmt.Errorf("whether the worker IDs were added is not known (see flakeward cluster), and to add them twice does no harm: run it again: %w", err)
+		return err
 	}
 	_, err = fmt.Fprintf(c.App.Writer, "\nthe cluster assigns the worker IDs %v\n", to.Of(v.cluster.Workers))
 	return err

@@ -29,7 +29,7 @@ func TestWiden(t *testing.T) {
 		{name: "declined", args: []string{"--above-id", before, "0-1023"}, stdin: "n\n", terminal: true, err: "nothing was done", code: ExitFailed},
 		{name: "nobody to ask", args: []string{"--above-id", before, "0-1023"}, err: "cluster widen asks before it acts", code: ExitUsage},
 		{name: "unknown outcome", args: []string{"--yes", "--above-id", before, "0-1023"}, fail: failing(wide, errors.New("cut")), asked: true,
-			err: "whether the worker IDs were added is not known", code: ExitFailed},
+			err: "whether it was done is not known", code: ExitFailed},
 		{name: "too narrow", args: []string{"--yes", "--above-id", before, "0-1023"}, fail: failing(wide, &coord.NarrowError{}), asked: true,
 			err: "nothing was changed", code: ExitUsage},
 		{name: "another cluster", args: []string{"--yes", "--above-id", before, "0-1023"}, fail: failing(wide, &coord.ClusterError{Ours: "a", Cluster: "b"}), asked: true,
