@@ -30,6 +30,7 @@ type bug struct {
 	suites   []suite
 	must     []string // who must find it
 	recovers bool
+	core     bool     // it breaks one of the four invariants
 	drills   []string // the drills that must find it, as go test's -run names them after TestDrills/
 	changes  []change
 }
@@ -109,6 +110,8 @@ func parse(text string) (all []bug, err error) {
 			b.breaks = strings.TrimPrefix(line, "Breaks ")
 		case line == "Recover":
 			b.recovers = true
+		case line == "Core":
+			b.core = true
 		case headed && key == "Tests":
 			for _, word := range strings.Fields(words) {
 				b.add(word)
