@@ -124,7 +124,7 @@ type Session struct {
 	work   work
 
 	channels    [][]byte     // that it has subscribed to
-	transaction *transaction // since MULTI, until all of it has run; otherwise nil
+	transaction *Transaction // since MULTI, until all of it has run; otherwise nil
 }
 
 // Held is how much the session keeps of its requests, in bytes.
@@ -201,7 +201,7 @@ func (h *Handler) Serve(s *Session, in, out []byte) (used int, replies []byte, n
 			// A request that was here before the last one was answered has waited as long.
 			s.work.done(used < len(in) || s.transaction.more())
 		}
-		executing := s.transaction != nil && s.transaction.executing
+		executing := s.transaction != nil && s.transaction.Executing
 		if used == len(in) && !executing {
 			return used, out, Next{}
 		}

@@ -28,15 +28,7 @@ type Saved struct {
 	At     int             `json:",omitempty"`
 	Within int             `json:",omitempty"`
 
-	Transaction *SavedTransaction `json:",omitempty"`
-}
-
-// SavedTransaction is what the client has queued since MULTI.
-type SavedTransaction struct {
-	Queue     []byte
-	Count     int
-	Broken    bool
-	Executing bool
+	Transaction *Transaction `json:",omitempty"`
 }
 
 // Save returns the session for Restore. The session must not be served any more.
@@ -44,14 +36,11 @@ func (s *Session) Save() Saved {
 	w := &s.work
 	saved := Saved{
 		Name: s.name, RESP3: s.resp3, Closes: s.closes, Known: s.known, Order: w.issue.Order(),
-		Rounds: s.Library(), Channels: s.channels,
+		Rounds: s.Library(), Channels: s.channels, Transaction: s.transaction,
 		Kind: uint8(w.kind), As: w.form.String(), Tenant: w.tenant, Left: w.left, Taken: w.taken, At: w.at, Within: w.within,
 	}
 	if s.chosen {
 		saved.Form = s.form.String()
-	}
-	if t := s.transaction; t != nil {
-		saved.Transaction = &SavedTransaction{Queue: t.queue, Count: t.count, Broken: t.broken, Executing: t.executing}
 	}
 	return saved
 }
@@ -59,7 +48,7 @@ func (s *Session) Save() Saved {
 // Restore makes a new session one that goes on where another was saved.
 func (s *Session) Restore(from Saved) {
 	s.name, s.resp3, s.closes, s.known = from.Name, from.RESP3, from.Closes, from.Known
-	s.rounds, s.channels = roundingClient([]byte(from.Rounds)), from.Channels
+	s.rounds, s.channels, s.transaction = roundingClient([]byte(from.Rounds)), from.Channels, from.Transaction
 	if from.Form != "" { // a name that is not known takes long to be refused
 		f, err := form.Named(from.Form)
 		s.form, s.chosen = f, err == nil
@@ -69,9 +58,6 @@ func (s *Session) Restore(from Saved) {
 	w.kind, w.tenant, w.left, w.taken, w.at, w.within = kind(from.Kind), from.Tenant, from.Left, from.Taken, from.At, from.Within
 	w.issue.Singles = w.kind == singles
 	w.issue.Resume(from.Order)
-	if t := from.Transaction; t != nil {
-		s.transaction = &transaction{queue: t.Queue, count: t.Count, broken: t.Broken, executing: t.Executing}
-	}
 }
 
 // Busy reports whether the session is in the middle of a request.

@@ -2,19 +2,19 @@ package resp
 
 import "math"
 
-// transaction is what a connection has queued since MULTI. EXEC runs it like a pipeline: the
+// Transaction is what a connection has queued since MULTI. EXEC runs it like a pipeline: the
 // requests of other connections may come in between, which no reply shows, as there is nothing that
 // two requests share.
-type transaction struct {
-	queue     []byte // the requests not run yet, in the protocol's form
+type Transaction struct {
+	Queue     []byte // the requests not run yet, in the protocol's form
 	ran       int    // bytes of those that were run, which stay in memory until the last has
-	count     int    // how many were queued
-	broken    bool   // a request was refused: EXEC refuses them all
-	executing bool
+	Count     int    // how many were queued
+	Broken    bool   // a request was refused: EXEC refuses them all
+	Executing bool
 }
 
 // more reports whether requests of the transaction are still to be run. It may be called on nil.
-func (t *transaction) more() bool { return t != nil && t.executing && len(t.queue) > 0 }
+func (t *Transaction) more() bool { return t != nil && t.Executing && len(t.Queue) > 0 }
 
 // unlimited reads a transaction's queue, which was held to the limits as it grew.
 var unlimited = Limits{Bulk: math.MaxInt, Args: math.MaxInt, Request: math.MaxInt}
@@ -22,26 +22,26 @@ var unlimited = Limits{Bulk: math.MaxInt, Args: math.MaxInt, Request: math.MaxIn
 // enqueue keeps a request for EXEC.
 func (h *Handler) enqueue(s *Session, args [][]byte, out []byte) []byte {
 	t := s.transaction
-	if t.broken {
+	if t.Broken {
 		return appendSimple(out, "QUEUED")
 	}
-	before := len(t.queue)
-	t.queue = appendArray(t.queue, len(args))
+	before := len(t.Queue)
+	t.Queue = appendArray(t.Queue, len(args))
 	for _, arg := range args {
-		t.queue = appendBulk(t.queue, arg)
+		t.Queue = appendBulk(t.Queue, arg)
 	}
-	if len(t.queue) > h.config.Limits.Transaction {
-		t.queue = t.queue[:before]
+	if len(t.Queue) > h.config.Limits.Transaction {
+		t.Queue = t.Queue[:before]
 		return h.refuseQueued(s, out, Refuse(QueueFull, h.config.Limits.Transaction))
 	}
-	t.count++
+	t.Count++
 	return appendSimple(out, "QUEUED")
 }
 
 // refuseQueued refuses a request. Within MULTI it has EXEC refuse the others too.
 func (h *Handler) refuseQueued(s *Session, out []byte, r *Refusal) []byte {
 	if s.transaction != nil {
-		*s.transaction = transaction{broken: true}
+		*s.transaction = Transaction{Broken: true}
 	}
 	return h.refuse(out, r)
 }
@@ -50,15 +50,15 @@ func (h *Handler) refuseQueued(s *Session, out []byte, r *Refusal) []byte {
 // transaction.
 func (h *Handler) execute(s *Session, out []byte, room int) []byte {
 	t := s.transaction
-	if len(t.queue) == 0 {
+	if len(t.Queue) == 0 {
 		s.transaction = nil
 		return out
 	}
-	if n := beginNexts(h, s, t.queue, room); n > 0 {
+	if n := beginNexts(h, s, t.Queue, room); n > 0 {
 		t.advance(n * len(plainNext))
 		return out
 	}
-	args, n, _ := h.queued.parse(t.queue)
+	args, n, _ := h.queued.parse(t.Queue)
 	t.advance(n)
 	c, _ := h.commands.find(args[0])
 	return do(h, c, s, args[1:], out)
@@ -68,7 +68,7 @@ func multi(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
 	if s.transaction != nil {
 		return h.refuse(out, Refuse(NestedMulti))
 	}
-	s.transaction = &transaction{}
+	s.transaction = &Transaction{}
 	return appendSimple(out, "OK")
 }
 
@@ -77,12 +77,12 @@ func exec(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
 	switch {
 	case t == nil:
 		return h.refuse(out, Refuse(WithoutMulti, "EXEC"))
-	case t.broken:
+	case t.Broken:
 		s.transaction = nil
 		return h.refuse(out, Refuse(ExecAbort))
 	}
-	t.executing = true
-	return appendArray(out, t.count)
+	t.Executing = true
+	return appendArray(out, t.Count)
 }
 
 func discard(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
@@ -102,15 +102,15 @@ func watch(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
 }
 
 // held is how many bytes of memory a transaction keeps; nil: none.
-func (t *transaction) held() int {
+func (t *Transaction) held() int {
 	if t == nil {
 		return 0
 	}
-	return t.ran + cap(t.queue)
+	return t.ran + cap(t.Queue)
 }
 
 // advance goes on after n bytes of the queue.
-func (t *transaction) advance(n int) {
-	t.queue = t.queue[n:]
+func (t *Transaction) advance(n int) {
+	t.Queue = t.Queue[n:]
 	t.ran += n
 }
