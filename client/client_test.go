@@ -34,28 +34,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-func TestSize(t *testing.T) {
-	for _, tt := range []struct {
-		used          int64
-		elapsed       time.Duration
-		maxAge        time.Duration
-		most, want    int64
-		about, reason string
-	}{
-		{used: 0, elapsed: time.Second, maxAge: 5 * time.Millisecond, most: 100, want: 0, about: "nothing used"},
-		{used: 1, elapsed: time.Second, maxAge: 5 * time.Millisecond, most: 100, want: 0, about: "one a second"},
-		{used: 1, elapsed: 2 * time.Millisecond, maxAge: 5 * time.Millisecond, most: 100, want: 1, about: "one in two milliseconds"},
-		{used: 10, elapsed: 10 * time.Millisecond, maxAge: 5 * time.Millisecond, most: 100, want: 3, about: "one a millisecond"},
-		{used: 1, elapsed: 1, maxAge: 5 * time.Millisecond, most: 100, want: 2, about: "at most twice as many"},
-		{used: 1, elapsed: 0, maxAge: 5 * time.Millisecond, most: 100, want: 2, about: "no time at all"},
-		{used: 99, elapsed: 1, maxAge: 5 * time.Millisecond, most: 100, want: 100, about: "at most what is allowed"},
-		{used: 10240, elapsed: 2500 * time.Microsecond, maxAge: 5 * time.Millisecond, most: 65536, want: 10240, about: "steady"},
-		{used: 1000, elapsed: 10 * time.Millisecond, maxAge: 0, most: 100, want: 0, about: "no stock"},
-	} {
-		if got := client.Size(tt.used, tt.elapsed, tt.maxAge, tt.most); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.about, got, tt.want)
-		}
-	}
+func TestLead(t *testing.T) {
 	for _, tt := range []struct {
 		used          int64
 		elapsed, trip time.Duration
