@@ -121,7 +121,8 @@ build() {
   gcc -O1 -w -DSAFETY -DNOREDUCE -DNOFAIR -DCOLLAPSE -DVECTORSZ=512 -DMEMLIM="${MEMORY:-4000}" $search -o pan pan.c
 }
 
-# check NUMBER RUNS holds|duplicate|shared NAME HOW DEFINITION... leaves a row of the table, and what was found.
+# check NUMBER RUNS holds|duplicate|shared NAME HOW DEFINITION... leaves a row of the table, and
+# what was found.
 check() {
   number=$1 want=$3 name=$4 how=$5
   shift 5
@@ -155,8 +156,9 @@ check() {
   echo "$number"
 }
 
-# steps DEFINITION... prints the trail that pan left, a line for each step. The model puts its lanes in
-# order and numbers its writes anew after each step; here each keeps the number that it had first.
+# steps DEFINITION... prints the trail that pan left, a line for each step. The model puts its lanes
+# in order and numbers its writes anew after each step; here each keeps the number that it had
+# first.
 steps() {
   spin -t -T $(printf -- '-D%s ' "$@") "$(model "$@")" | awk '
     $1 == "@lane" { names["lane", $2] = ++lanes; next }
