@@ -1,13 +1,14 @@
-# flakeward: everything is built, checked and measured with Go alone. What tests want beside it (etcd, ZooKeeper with Java, a
-# C compiler for the race detector) root gets by apt-get; anybody else is told what to install. Tools are those of
-# tools/go.mod, built by the go command when they are wanted. What takes longer than a change may has its names in
-# scripts/prove.
+# flakeward: everything is built, checked and measured with Go alone. What tests want beside it
+# (etcd, ZooKeeper with Java, a C compiler for the race detector) root gets by apt-get; anybody else
+# is told what to install. Tools are those of tools/go.mod, built by the go command when they are
+# wanted. What takes longer than a change may has its names in scripts/prove.
 
 GO ?= go
 export GO
 TOOL := GOWORK=off $(GO) tool -modfile=tools/go.mod
 
-# The version that `flakeward version` prints. Without it, the program prints the release and the commit of the checkout.
+# The version that `flakeward version` prints. Without it, the program prints the release and the
+# commit of the checkout.
 VERSION ?=
 export VERSION
 export LDFLAGS := $(if $(VERSION),-X github.com/flakeward/flakeward/cli.version=$(VERSION))
@@ -48,8 +49,8 @@ test: ## all tests, and the race detector where goroutines share state
 	@scripts/need race zookeeper etcd
 	@scripts/test
 
-# One pass for each module; .golangci.yml says what is asked. The rendered files are compared, and so is the lowest Go version
-# with the one that the dependencies ask for.
+# One pass for each module; .golangci.yml says what is asked. The rendered files are compared, and
+# so is the lowest Go version with the one that the dependencies ask for.
 lint: ## format, vet, staticcheck, no sleeping, no real clock, and what ships needs nothing of what proves
 	@lint="$$(GOWORK=off $(GO) tool -modfile=tools/lint/go.mod -n golangci-lint)" && \
 	for module in . e2e csi deploy/sbom; do echo "lint: $$module" && (cd $$module && CGO_ENABLED=0 GOFLAGS=-trimpath "$$lint" run ./...) || exit; done && \
@@ -86,7 +87,8 @@ mutants: ## whether simulation and tests find what is broken on purpose
 	@scripts/need zookeeper etcd
 	@$(GO) run ./sim/mutants $(MUTANT)
 
-# Tests say whether the Go code is of the definition in api/, and whether the rules for Kubernetes are the mixin's.
+# Tests say whether the Go code is of the definition in api/, and whether the rules for Kubernetes
+# are the mixin's.
 TEMPLATE := {"version": "v2", "plugins": [{"local": "protoc-gen-go", "out": ".", "opt": "paths=source_relative"}, \
 	{"local": "protoc-gen-connect-go", "out": ".", "opt": "paths=source_relative"}]}
 generate: ## the Go code of api/, after its checks, and the dashboard, rules and alerts of deploy/mixin

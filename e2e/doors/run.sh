@@ -1,6 +1,6 @@
 #!/bin/sh
-# run.sh: curl, redis-cli, a browser, buf, grpcurl and ghz at once on one socket. Building the last three takes minutes, so
-# the test beside it goes without them.
+# run.sh: curl, redis-cli, a browser, buf, grpcurl and ghz at once on one socket. Building the last
+# three takes minutes, so the test beside it goes without them.
 set -eu
 cd "$(dirname "$0")/../.."
 GO=${GO:-go}

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# run.sh [DRILL [FLAG...]]: clusters in containers, on etcd and on ZooKeeper, broken in every way and judged by every ID that
-# they handed out. DRILL is a regular expression, such as etcd/calm, or /^calm$ for both; empty: all. The flags are those of
-# e2e/drills: -once has each drill on one of the two coordinators in turn, -long a long storm of faults, -seed N the same
-# faults again. The report is e2e/report.md, the evidence lies below e2e/runs. Wants docker with compose.
+# run.sh [DRILL [FLAG...]]: clusters in containers, on etcd and on ZooKeeper, broken in every way
+# and judged by every ID that they handed out. DRILL is a regular expression, such as etcd/calm, or
+# /^calm$ for both; empty: all. The flags are those of e2e/drills: -once has each drill on one of
+# the two coordinators in turn, -long a long storm of faults, -seed N the same faults again. The
+# report is e2e/report.md, the evidence lies below e2e/runs. Wants docker with compose.
 #
 # From the environment: GO; IMAGES=kept takes the images that are there.
 set -euo pipefail

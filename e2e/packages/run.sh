@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# run.sh: the packages in a Debian with a systemd of its own, in a container: twice the same bytes, lintian, install,
-# systemd's part of the daemon, reload, upgrade, remove, purge. Two minutes, after a first time that fetches Debian.
+# run.sh: the packages in a Debian with a systemd of its own, in a container: twice the same bytes,
+# lintian, install, systemd's part of the daemon, reload, upgrade, remove, purge. Two minutes, after
+# a first time that fetches Debian.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export GO=${GO:-go}
