@@ -17,7 +17,7 @@ import (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, pattern := range []string{"*.md", "docs/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/model/*.md", "deploy/mixin/*.md"} {
 		paths := must.Get(filepath.Glob(pattern))(t)
 		for _, path := range paths {
 			found[path] = readFile(t, path)
