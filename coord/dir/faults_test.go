@@ -21,6 +21,7 @@ import (
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/filesystem"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // coded reports whether an error has the code, and names what is wrong.
@@ -338,9 +339,7 @@ func TestADirectoryOfAGroup(t *testing.T) {
 // What root's commands make in a directory is its owner's, who has to write there.
 func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("it is root that may give files away")
-	}
+	need.Root(t) // only root may give files away
 	const owner = 4711
 	path := filepath.Join(t.TempDir(), "coord")
 	must.Do(t, os.Mkdir(path, 0o700), os.Chown(path, owner, -1))
