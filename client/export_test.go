@@ -28,16 +28,6 @@ func Stock(c *Client) int64 {
 	return n
 }
 
-// Ended reports whether c's goroutine has said that it ends, which is the last that it does.
-func Ended(c *Client) bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // Delay is delay.
 func Delay(failures int, random float64) time.Duration { return delay(failures, random) }
 
