@@ -49,8 +49,7 @@ type Evidence struct {
 	// to, by what it published; nanoseconds since 1970, 0: none.
 	Members  []int64
 	Unlisted bool // it is not known which other live members there are
-	// Trusted is the time that it was when a person said so last; nanoseconds since 1970, 0: nobody
-	// has.
+	// Trusted is the time that a person has confirmed last; nanoseconds since 1970, 0: nobody has.
 	Trusted int64
 
 	Synchronised bool // the kernel calls its clock synchronised

@@ -129,7 +129,7 @@ type Cluster struct {
 	// Window is how far beyond its clock a daemon asks for ceilings at most, in ticks; 0 if the
 	// cluster record does not say.
 	Window generator.Tick
-	// Trusted is the time when a person said last that it is that; 0: nobody ever has.
+	// Trusted is the time that a person has confirmed last (Operator.TrustClock); 0: nobody ever has.
 	Trusted generator.Tick
 }
 

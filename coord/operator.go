@@ -51,7 +51,7 @@ type Operator interface {
 	// harm.
 	SetWindow(ctx context.Context, window generator.Tick) error
 
-	// TrustClock says that the time is at. A clock that is held and is within a window of it is
+	// TrustClock confirms that the time is at. A clock that is held and is within a window of it is
 	// followed. Daemons learn it with their next request. To do it twice does no harm.
 	TrustClock(ctx context.Context, at generator.Tick) error
 

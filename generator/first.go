@@ -81,8 +81,8 @@ const (
 	lastBits   = 64 - lengthBits
 )
 
-// row returns the ends of the row, of which the last is read as the tick
-// nearest to near with these low bits. An empty row is below all ticks.
+// row returns the ends of the range, of which the last is read as the tick
+// nearest to near with these low bits. An empty range is below all ticks.
 func (s *exhausted) row(near Tick) (first, last Tick) {
 	word := s.word.Load()
 	if word == 0 {
@@ -92,7 +92,7 @@ func (s *exhausted) row(near Tick) (first, last Tick) {
 	return last - Tick(word&(1<<lengthBits-1)) + 1, last
 }
 
-// after returns the first tick from t on that is not in the row.
+// after returns the first tick from t on that is not in the range.
 func (s *exhausted) after(t Tick) Tick {
 	if first, last := s.row(t); first <= t && t <= last {
 		return last + 1

@@ -27,7 +27,7 @@ type layout struct {
 	// not say. Longest is the longest that it ever was.
 	Window  generator.Tick `json:"window,omitempty"`
 	Longest generator.Tick `json:"longest,omitempty"`
-	// Trusted is the time when an operator said last that it is that.
+	// Trusted is the time that an operator has confirmed last: see coord.Cluster.
 	Trusted generator.Tick `json:"trusted,omitempty"`
 	// Identity is random, and another one after each change: no other record is the same. One without
 	// it is of an earlier version, whose cluster is refused.

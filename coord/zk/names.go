@@ -8,8 +8,8 @@ import (
 )
 
 // tree builds the paths of one tree, by the keys of package claims. Its root is the chroot: an
-// absolute path that does not end in a slash. The layout has a child, layout/<token>, without a
-// value.
+// absolute path that does not end in a slash. The layout has a child, layout/<checksum>, without
+// a value.
 type tree struct{ root string }
 
 func (t tree) path(key string) string    { return t.root + "/" + key }

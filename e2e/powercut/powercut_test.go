@@ -8,8 +8,8 @@
 // that a lost record would show. It must serve again, and no ID may be one that ever left any daemon
 // on that disk, nor above what its worker ID's record has after the cut.
 //
-// The short form is part of the tests. `scripts/prove power-cuts-long` runs the long one, of 1,000
-// cuts.
+// `scripts/prove power-cuts` runs the short form, and `scripts/prove power-cuts-long` the long one, of
+// 1,000 cuts.
 package powercut
 
 import (
