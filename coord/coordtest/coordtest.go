@@ -53,7 +53,7 @@ type Harness struct {
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{creating, joining, assigning, sticking, several, recording, failing, abandoning, wiping, operating, raising, restoring, renaming, exporting, ranging, remembering, fighting} {
+	for _, group := range [][]testCase{creating, joining, assigning, sticking, several, recording, failing, abandoning, wiping, operating, raising, restoring, renaming, exporting, ranging, remembering, forbidding, fighting} {
 		for _, c := range group {
 			t.Run(c.name, func(t *testing.T) {
 				k := &kit{TB: t, Harness: harness(t), workers: 8}

@@ -20,6 +20,7 @@ var exporting = []testCase{
 	}},
 	{"import: the cluster goes on from its records", imported},
 	{"import: a write of before, whose version is right again", importedAndRight},
+	{"import: an opening of before, whose version is right again", openedOverAnImport},
 	{"import: refused where something is, and for what is no whole export", importRefused},
 	{"import: an interrupted one is not served, and is gone on with by the same export alone", importInterrupted},
 }
@@ -147,6 +148,46 @@ func importedAndRight(k *kit) {
 		}
 		if after := k.stored(); !reflect.DeepEqual(after, before) {
 			k.Errorf("a claim of before the import wrote, behind %d writes of the next holder: from\n%+v to\n%+v", others, before, after)
+		}
+		Close(k, n)
+		k.Wipe(k)
+	}
+}
+
+// An opening compares the version that its record had when the claim's node was made. Between the two
+// the cluster is exported and imported, where versions may start over, and another opens the record.
+func openedOverAnImport(k *kit) {
+	if k.Wipe == nil {
+		return
+	}
+	for others := range 5 {
+		n, c := k.held()
+		k.release(c, 500)
+		var theirs coord.Claim
+		request := wanting(c.Worker())
+		request.Before = func(worker int) error {
+			if worker == coord.AnyWorker || theirs != nil {
+				return nil
+			}
+			file := k.export()
+			k.Wipe(k)
+			must.Do(k, k.Operator(k).Import(k.Context(), file))
+			k.made = true
+			theirs = k.start("b").claim(wanting(c.Worker()))
+			for range others {
+				k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
+			}
+			return nil
+		}
+		opened, err := n.Claim(k.Context(), request)
+		if theirs == nil {
+			k.Fatalf("Claim: %v, and nothing was opened; the case is void", err)
+		}
+		if err == nil && opened.Worker() == theirs.Worker() {
+			k.Errorf("opened above %d beside the holder since the import, behind %d writes of it", opened.Floor(), others)
+		}
+		if err := theirs.Extend(k.Context(), coord.Progress{Ceiling: 3100, Issued: 2500}); err != nil {
+			k.Errorf("the holder since the import, behind %d writes of it: %v", others, err)
 		}
 		Close(k, n)
 		k.Wipe(k)

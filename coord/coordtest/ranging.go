@@ -13,7 +13,7 @@ var ranging = []testCase{
 	{"range: no claim names another worker ID", rangeKept},
 	{"range: widened, live claims stay and what is added begins above", widened},
 	{"range: worker IDs are never taken away", narrowed},
-	{"range: a lost reply leaves a widening done or not", widenedInDoubt},
+	{"range: a lost reply leaves a widening done or not, and the next lowers nothing", widenedInDoubt},
 }
 
 // upper are the upper ones of the kit's eight worker IDs.
@@ -138,10 +138,13 @@ func narrowed(k *kit) {
 
 func widenedInDoubt(k *kit) {
 	k.ids = coord.WorkerRange{First: 7, Count: 1}
+	var to coord.WorkerRange
+	lifted := 0 // by a widening that failed
 	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
 		k.ids = coord.WorkerRange{}
-		first := max(before.Range.First-1, 1)
-		return o.Widen(k.Context(), coord.WorkerRange{First: first, Count: k.workers - first}, 10)
+		to.First = max(before.Range.First-1, 1)
+		to.Count = k.workers - to.First
+		return o.Widen(k.Context(), to, 10)
 	}, func(what string, before, after coord.Inspected, failure error) {
 		if done := after.Range != before.Range; !done && (failure == nil || after != before) {
 			k.Errorf("%s: from %+v to %+v, and the answer was %v", what, before, after, failure)
@@ -153,7 +156,19 @@ func widenedInDoubt(k *kit) {
 				k.Errorf("%s: worker ID %d begins above %d, want 10", what, m.Worker, m.Ceiling)
 			}
 		}
-	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
-		k.widen(o, after.Range, 10)
+	}, func(what string, o coord.Operator, after coord.Inspected) { // made again, it is done
+		added := to.First
+		if _, there := k.mark(o, added); !there || after.Range.Has(added) {
+			k.widen(o, after.Range, 10)
+			return
+		}
+		lifted++
+		k.widen(o, to, 5)
+		if m, _ := k.mark(o, added); m.Ceiling != 10 {
+			k.Errorf("%s: worker ID %d began above 10, and after a widening with a lower floor above %d", what, added, m.Ceiling)
+		}
 	})
+	if lifted == 0 && k.Fault != nil {
+		k.Error("no widening failed that had written its floor; the case is void")
+	}
 }
