@@ -98,12 +98,17 @@ func TestRestoredFromABackup(t *testing.T) {
 
 		operator := s.dial("o")
 		must.Get(operator.Inspect(t.Context()))(t)
-		before := s.marks(operator)
+		before, written := s.marks(operator), int64(0)
 		for j := range 2 * len(calls) {
 			call := calls[(i+j)%len(calls)]
 			var restored *coord.RestoredError
 			if err := call.run(c, claim); !errors.As(err, &restored) || errors.Is(err, coord.ErrLost) || !strings.Contains(err.Error(), "cluster raise") {
 				t.Errorf("%s after %s: %v, want a RestoredError that says what to do", call.name, calls[i].name, err)
+			}
+			if now := must.Get(s.Client().Get(t.Context(), "/"))(t).Header.Revision; j > 0 && now != written {
+				t.Errorf("%s after %s: revision %d after %d, want nothing written once the restore is seen", call.name, calls[i].name, now, written)
+			} else {
+				written = now
 			}
 		}
 		if after := s.marks(operator); after != before {
