@@ -21,6 +21,8 @@ type faulty struct {
 	asked                              func(coord.Request)     // sees what is claimed
 	claimed                            func()                  // called before an opening is sent
 	late                               func()                  // called once, between the answer to an extend and its caller
+	making                             func() error            // refuses a claim's node before it is made
+	released                           generator.Tick          // what the last release was to lower its record to
 }
 
 func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
@@ -40,6 +42,11 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error
 	r.Before = func(worker int) error {
 		if f.claimed != nil && worker != coord.AnyWorker {
 			f.claimed()
+		}
+		if f.making != nil && worker == coord.AnyWorker {
+			if err := f.making(); err != nil {
+				return err
+			}
 		}
 		if before == nil {
 			return nil
@@ -97,6 +104,7 @@ func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
 	if err := c.f.refuse("release"); err != nil {
 		return err
 	}
+	c.f.released = last
 	if err := c.Claim.Release(ctx, last); err != nil || !c.f.loseRelease {
 		return err
 	}

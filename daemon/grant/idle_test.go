@@ -194,6 +194,25 @@ func TestAClaimIsMadeAgainThoughNobodyAsks(t *testing.T) {
 	}
 }
 
+// Where the node cannot be made, that is tried again within a publish.
+func TestAClaimThatCannotBeMadeAgainIsTriedAgain(t *testing.T) {
+	l := newFixture(t).looping(0.5)
+	l.rest()
+	before, refused := l.Holding(), 0
+	l.coord.making = func() error { refused++; return errCut }
+	l.revoke()
+	l.SessionExpired()
+	l.pass(loopTiming.Publish)
+	if refused == 0 || l.Holding().Claimed {
+		t.Fatalf("refused %d times, and it holds %+v; the case is void", refused, l.Holding())
+	}
+	l.coord.making = nil
+	l.pass(2 * loopTiming.Publish)
+	if now := l.Holding(); !now.Claimed || now.Worker != before.Worker || now.Claim == before.Claim || now.Opening != before.Opening {
+		t.Errorf("two publishes after a node could not be made it holds %+v, and had %+v", now, before)
+	}
+}
+
 // A clock before the layout's beginning has no tick that is above the ceiling of no lane.
 func TestNobodyIsIdleWithoutALane(t *testing.T) {
 	p := newFixture(t).host("H").boot()

@@ -23,6 +23,31 @@ func TestIssuedIsTheMost(t *testing.T) {
 	}
 }
 
+// opensAgain has another open the worker ID, and the process open it once more, above a floor that the
+// record tells.
+func (p *process) opensAgain(floor generator.Tick) error {
+	p.t.Helper()
+	p.passedOn()
+	must.Fail(p.t, p.Publish(p.t.Context()), coord.ErrLost)
+	must.Do(p.t, p.fixture.tree.revoke(p.t.Context(), p.fixture.members()[0].Claim))
+	p.take()
+	p.coord.floor = &floor
+	return p.Acquire(p.t.Context(), false)
+}
+
+// A worker ID that is opened again and not used is given back at what the daemon has issued before,
+// also where the record does not tell.
+func TestAWorkerIDThatIsOpenedAgainIsGivenBackAboveItsLane(t *testing.T) {
+	p := newFixture(t).host("A").start()
+	p.issueAll()
+	before := p.lane
+	must.Do(t, p.opensAgain(0))
+	must.Do(t, p.Shut(t.Context()))
+	if last := before.Highest(); p.coord.released < last || last <= before.Floor() {
+		t.Errorf("given back at %d, and %d was issued above %d", p.coord.released, last, before.Floor())
+	}
+}
+
 // A worker ID that is opened again by the daemon that had it: the new lane begins above all that the
 // one before has issued, also where the record does not tell, and that one ends. Where the record is
 // beyond the layout's end there is no new one, and issuing has stopped.
@@ -30,20 +55,12 @@ func TestAWorkerIDThatIsOpenedAgainBeginsAboveItsLane(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("A").start()
 	before := p.lane
-	again := func(floor generator.Tick) error {
-		p.passedOn()
-		must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
-		must.Do(t, w.tree.revoke(t.Context(), w.members()[0].Claim))
-		p.take()
-		p.coord.floor = &floor
-		return p.Acquire(t.Context(), false)
-	}
-	must.Do(t, again(0))
+	must.Do(t, p.opensAgain(0))
 	if p.worker() != before.Worker() || p.lane == before || !before.Closed() {
 		t.Errorf("worker ID %d after %d, and the lane of before is closed: %v", p.worker(), before.Worker(), before.Closed())
 	}
 	p.issueAll()
-	if err := again(w.layout.MaxTick() + 1); err == nil {
+	if err := p.opensAgain(w.layout.MaxTick() + 1); err == nil {
 		t.Fatal("a record beyond the layout's end is issued from")
 	}
 	var c *condition.Condition

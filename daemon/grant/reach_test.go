@@ -1,9 +1,12 @@
 package grant_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -59,6 +62,26 @@ func TestAGrantReachesNoFurtherThanTheWindow(t *testing.T) {
 			t.Errorf("the %s grant reaches %d ticks ahead, want %d", when, got, want)
 		}
 		must.Do(t, p.Publish(t.Context()))
+	}
+	// It is the cluster's, also where that is another than the daemon was told.
+	const second = generator.Tick(time.Second / time.Millisecond)
+	w.operate(func(ctx context.Context, o coord.Operator) error { return o.SetWindow(ctx, second) })
+	if other := w.host("K").start(); other.Holding().Granted-w.tick() != second {
+		t.Errorf("the window is %d ticks, and a grant reaches %d ahead", second, other.Holding().Granted-w.tick())
+	}
+	must.Do(t, p.Publish(t.Context()))
+	if p.Window() != second {
+		t.Errorf("the window is %d ticks, and after a publish %d", second, p.Window())
+	}
+}
+
+// No grant goes beyond the layout's last tick, which would make its worker ID useless.
+func TestAGrantReachesNoFurtherThanTheLayout(t *testing.T) {
+	w := newFixture(t)
+	w.clock = clocktest.NewManual(w.layout.End().Add(-window / 2))
+	p := w.host("I").start()
+	if last := w.layout.MaxTick(); p.Holding().Granted != last || p.record().Ceiling != last {
+		t.Errorf("granted up to %d, and stored %+v; want the layout's last tick, %d", p.Holding().Granted, p.record(), last)
 	}
 }
 
