@@ -155,19 +155,28 @@ func TestAStepThatIsTakenBackIsNotFollowed(t *testing.T) {
 	}
 }
 
-// Whoever goes by the same clock confirms nothing of it, and has no say.
+// Whoever goes by the same clock confirms nothing of it, and has no say. Nor has whoever has opened
+// nothing yet: the time of its record is that of the holder before.
 func TestAMemberOnTheSameHostIsNoWitness(t *testing.T) {
-	for boot, followed := range map[string]bool{"boot": false, "other": true, "": true} {
+	for _, tt := range []struct {
+		boot, opening string
+		followed      bool
+	}{
+		{boot: "boot", opening: "other"},
+		{boot: "other", opening: "other", followed: true},
+		{opening: "other", followed: true},
+		{boot: "other"},
+	} {
 		clock := &hands{}
 		l, o := joined(t, clock)
 		l.Clock = clockguard.NewKnown(clock, booted{clock: clock}, clockguard.DefaultBelief())
 		o.members = func() []coord.Member {
 			m := clock.others(l, time.Hour)
-			m[0].Boot = boot
+			m[0].Boot, m[0].Opening = tt.boot, tt.opening
 			return m
 		}
-		if ahead, _ := settle(t, l, clock, time.Hour, 3*time.Second); ahead == time.Hour != followed {
-			t.Errorf("a member of boot %q: known time is ahead by %v", boot, ahead)
+		if ahead, _ := settle(t, l, clock, time.Hour, 3*time.Second); ahead == time.Hour != tt.followed {
+			t.Errorf("a member of boot %q and opening %q: known time is ahead by %v", tt.boot, tt.opening, ahead)
 		}
 	}
 }
