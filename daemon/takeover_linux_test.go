@@ -275,11 +275,16 @@ func TestTakeoverIsRefused(t *testing.T) {
 // daemon serving, above what it had issued.
 func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	d := start(t, config(dir(t)))
+	started := time.Now()
 	a, stop := dial(t, d.config), make(chan struct{})
 	var pulling sync.WaitGroup
 	pulling.Go(func() { a.pull(3, stop) })
 	for i, silent := range []bool{false, true, false} {
+		age := time.Since(started)
 		p := askFor(t, d)
+		if p.Age < age {
+			t.Errorf("the running daemon says that it is %v old, and is %v", p.Age, age)
+		}
 		must.Do(t, p.Ready(t.Context(), true))
 		if !silent {
 			must.Do(t, p.Close())

@@ -146,6 +146,29 @@ func TestEverythingArrives(t *testing.T) {
 	}
 }
 
+// A COMMIT that tells of more than came leaves nobody who goes on: the one that sent it has ended.
+func TestACommitThatIsNotCompleteIsNoTakeover(t *testing.T) {
+	path := filepath.Join(sockettest.Dir(t), "s")
+	ready := waiting(t, path)
+	p := must.Get(Ask(t.Context(), path, "new", ours))(t)
+	defer p.Close()
+	must.Do(t, p.Ready(t.Context(), true))
+	s := <-ready
+	raw := must.Get(file(t, "x").SyscallConn())(t)
+	all := make([]serve.Connection, 1)
+	must.Do(t, raw.Control(func(fd uintptr) { all[0].FD = int(fd) }))
+	commit := Commit{Connections: 2, Lock: file(t, "lock"), Listener: file(t, "listener")}
+	sent := make(chan error, 1)
+	go func() {
+		sent <- errors.Join(s.Offer(t.Context(), all), s.Commit(t.Context(), commit), s.Close())
+	}()
+	_, open, err := p.Receive(t.Context(), 2)
+	if !errors.Is(err, ErrBroken) || len(open) > 0 {
+		t.Errorf("%d connections are gone on with: %v", len(open), err)
+	}
+	must.Do(t, <-sent)
+}
+
 // A newcomer that may have fewer files open than it would have connections takes nothing, while the
 // running daemon still owns everything.
 func TestConnectionsWithoutRoomAreNotTaken(t *testing.T) {
