@@ -98,18 +98,24 @@ func outageLasts() time.Duration {
 // outageMargin is for the members to die and to come back.
 const outageMargin = 10 * time.Second
 
-func loseQuorum(ctx context.Context, r *Run) {
-	seen := outages.of(r)
-	stays, dies, steps := r.Hosts[0], r.Hosts[1], r.Hosts[2]
-	r.Step("waiting until the grants outlast the outage: they reach as far ahead as their daemons are old")
-	must(lookUntil(ctx, r, "grants that outlast the outage", func() error {
-		for _, h := range []*Host{stays, steps} {
-			if d := h.granted(ctx); d < outageLasts()+outageMargin {
+// outlast waits until the grants of the hosts are as long as an outage. They reach as far ahead as
+// their daemons are old.
+func outlast(ctx context.Context, r *Run, outage time.Duration, hosts ...*Host) error {
+	r.Step("waiting for grants of %v", outage)
+	return lookUntil(ctx, r, "grants that outlast an outage", func() error {
+		for _, h := range hosts {
+			if d := h.granted(ctx); d < outage {
 				return fmt.Errorf("%s may issue for %v", h.Name, d)
 			}
 		}
 		return nil
-	}))
+	})
+}
+
+func loseQuorum(ctx context.Context, r *Run) {
+	seen := outages.of(r)
+	stays, dies, steps := r.Hosts[0], r.Hosts[1], r.Hosts[2]
+	must(outlast(ctx, r, outageLasts()+outageMargin, stays, steps))
 	leader := mustGet(r.Members.Leader(ctx))
 	gone := []string{leader}
 	for _, name := range r.Members.Names() {
@@ -197,7 +203,11 @@ func judgeQuorumLost(res *Result) {
 
 var restarts notes[outage]
 
+// restartLasts is longer than three members take to come back on a busy machine.
+const restartLasts = 25 * time.Second
+
 func restartCoordinator(ctx context.Context, r *Run) {
+	must(outlast(ctx, r, restartLasts, r.Hosts...))
 	r.Step("killing all members")
 	must(r.Members.KillAll(ctx))
 	must(awaitUnreachable(ctx, r, r.Hosts...))
