@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/flakeward/flakeward/sim/tree"
 )
 
 // damage is a value of the tree that was spoiled, until an operator puts it right.
@@ -97,28 +94,11 @@ func (sim *Simulation) damageRecord(f Fault, s *slot) bool {
 		}
 	}
 	bad := pick(sim.random, []byte("{"), append(bytes.Clone(right), "{}"...), []byte(`{"ceiling":-1,"holder":"x","nonce":"x"}`), []byte(`{"ceiling":1,"nonce":"x"}`))
-	sim.tree.SetRecord(worker, bad, false)
+	sim.tree.SetRecord(worker, bad)
 	return sim.spoil(f, &damage{bad, func() []byte { return sim.tree.Record(worker) }, func() {
-		// As the error says: with a ceiling that is late enough. Where the record is made again its
-		// versions start over: its holder is ended first, and whoever has seen more of them must be
-		// started again.
-		if sim.plan.Servers == tree.ZooKeeper {
-			sim.endHolders(worker)
-		}
-		sim.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, sim.highest, sim.operators.Uint64(), sim.operators.Uint64()), true)
-		if sim.plan.Servers == tree.ZooKeeper {
-			sim.startAgain()
-		}
+		// As docs/coordination.md says: it is set, with a ceiling that is late enough.
+		sim.tree.SetRecord(worker, fmt.Appendf(nil, `{"ceiling":%d,"holder":"operator%d","nonce":"%d"}`, sim.highest, sim.operators.Uint64(), sim.operators.Uint64()))
 	}})
-}
-
-// endHolders kills the daemons that hold a worker ID.
-func (sim *Simulation) endHolders(worker int) {
-	for _, s := range sim.slots {
-		if s.proc != nil && s.proc.holder.Holding().Worker == worker {
-			s.proc.end("killed, so that its record can be made anew", 100*time.Millisecond)
-		}
-	}
 }
 
 // damageHint spoils what nothing rests on.

@@ -7,14 +7,9 @@ func (t *Tree) SetLayout(value []byte) {
 	t.layout = claims.Entry{Value: value, Version: t.next(t.layout)}
 }
 
-// SetRecord changes a record. If anew, it is deleted and made again, and its versions start over
-// where each has its own.
-func (t *Tree) SetRecord(worker int, value []byte, anew bool) {
-	was := t.records[worker]
-	if anew {
-		was = claims.Entry{}
-	}
-	t.records[worker] = claims.Entry{Value: value, Version: t.next(was)}
+// SetRecord changes a record.
+func (t *Tree) SetRecord(worker int, value []byte) {
+	t.records[worker] = claims.Entry{Value: value, Version: t.next(t.records[worker])}
 }
 
 // SetHistory changes a history.
