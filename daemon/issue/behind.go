@@ -21,21 +21,17 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 	i.answers[d.Answer].Add(1)
 	switch d.Answer {
 	case clockguard.Ring:
-		if run, out := lane.Take(tenant, tick, n); out == generator.Issued {
-			if i.unordered.Load() != int64(s.highest) {
+		if o, ok := i.outOfTurn(c, s, tick, next, tenant, n); ok {
+			if o.run.N > 0 && i.unordered.Load() != int64(s.highest) {
 				i.unordered.Store(int64(s.highest))
 			}
-			i.record(c, lane, tick)
-			i.line.served(c, n, run.N)
-			return outcome{run: run}
+			return o
 		}
 		return s.waits(time.Duration(i.layout.TickLength()), ErrExhausted) // another took the last one
 	case clockguard.Backfill:
 		if at, ok := lane.NextRoom(i.oldest(s), s.highest); ok {
-			if run, out := lane.Take(tenant, at, n); out == generator.Issued {
-				i.record(c, lane, at)
-				i.line.served(c, n, run.N)
-				return outcome{run: run}
+			if o, ok := i.outOfTurn(c, s, at, next, tenant, n); ok {
+				return o
 			}
 		}
 		return s.unavailable(i.until(next, s.now), reason)
@@ -48,6 +44,30 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 		c.awaited = next
 		return s.waits(max(d.For, 1), reason)
 	}
+}
+
+// outOfTurn takes numbers of the tick at, unless what the request asks for cannot be promised. The rest
+// of it waits in turn from the tick next on: what others are promised is beside that. false: it took
+// none, and promised nothing.
+func (i *Issuer) outOfTurn(c *Connection, s sample, at, next generator.Tick, tenant uint32, n int) (o outcome, ok bool) {
+	l := &i.line
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := c.admitted
+	if refused, ok := i.admit(c, l.waited(), s, n); !ok {
+		return refused, true
+	}
+	run, out := s.lane.Take(tenant, at, n)
+	if out != generator.Issued {
+		c.admitted = before
+		return outcome{}, false
+	}
+	i.record(c, s.lane, at)
+	if c.line == nil && run.N < n {
+		l.join(c, s.lane, next, n)
+	}
+	l.took(c, run.N)
+	return outcome{run: run}, true
 }
 
 // oldest is the first tick whose slot the lane remembers.

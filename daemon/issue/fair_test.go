@@ -357,6 +357,30 @@ func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 	}
 }
 
+// What the ring leaves of a large request waits beside those that come once the clock is right: what
+// both could have alone is not promised to both. And the ring serves nothing that it cannot serve whole.
+func TestTheRingBreaksNoPromise(t *testing.T) {
+	g := newFixture(t, "time=41@100ms,worker=4,sequence=1;epoch=2026-01-01", issue.Limits{})
+	const most = 33 // of 2 numbers in a tick, without an eighth, over 19 ticks
+	g.clock.Advance(5 * time.Second)
+	g.Take(new(issue.Connection), 0, 1)
+	g.clock.Step(-time.Second)
+	tooMany := func(n int) {
+		t.Helper()
+		var refused *issue.TooManyError
+		if run, wait := g.Take(new(issue.Connection), 0, n); run.N > 0 || !errors.As(wait.Err, &refused) {
+			t.Errorf("of %d it gets %d and waits %+v, want a refusal for the count", n, run.N, wait)
+		}
+	}
+	tooMany(most + 1)
+	var conn issue.Connection
+	if run, wait := g.Take(&conn, 0, most); run.N == 0 {
+		t.Fatalf("the ring gives nothing: %+v", wait)
+	}
+	g.clock.Step(time.Second)
+	tooMany(most / 2)
+}
+
 // A request behind one that waited has waited since it came: it draws on what the ticks from there
 // on left, and on none before.
 func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {

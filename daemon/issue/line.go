@@ -59,14 +59,6 @@ func (l *line) fits(c *Connection, lane *generator.Lane, tick generator.Tick, n 
 	return small || lane.Room(tick)-l.reserve >= n
 }
 
-// served notes that a request for n got a part out of turn. What is left of it is no request of its
-// own: a large one stays large, and none is refused any more.
-func (l *line) served(c *Connection, n, got int) {
-	if got < n && !c.admitted {
-		c.admitted, c.small = true, c.Singles || n <= l.small
-	}
-}
-
 // join has the connection's request wait for numbers, from tick on. The caller holds mu.
 func (l *line) join(c *Connection, lane *generator.Lane, tick generator.Tick, n int) {
 	t := &l.turns
@@ -75,6 +67,9 @@ func (l *line) join(c *Connection, lane *generator.Lane, tick generator.Tick, n 
 	}
 	t.queue.Join(c.User, &c.place, &c.request, l.ask(c, n), c)
 	c.line = l
+	if c.awaited == 0 {
+		c.awaited = tick
+	}
 	l.waiting.Add(1)
 }
 
@@ -125,12 +120,8 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.waited()
-	if !c.admitted {
-		c.small = c.Singles || n <= l.small
-		if o := i.admit(c, t, s, n); o.reason != nil || o.wait.Err != nil {
-			return o
-		}
-		c.admitted = true
+	if o, ok := i.admit(c, t, s, n); !ok {
+		return o
 	}
 	if t != nil && (tick != t.dealt || s.lane != t.lane) {
 		t.deal(s.lane, tick)
@@ -155,9 +146,6 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 	}
 	if o := takeNow(i, c, s, t, tenant, n, most); o.run.N > 0 {
 		return o
-	}
-	if c.awaited == 0 {
-		c.awaited = tick
 	}
 	if c.line == nil {
 		l.join(c, s.lane, tick, n)
@@ -253,31 +241,34 @@ func (t *turns) deal(lane *generator.Lane, tick generator.Tick) {
 }
 
 // admit refuses a request at once that could not be served within MaxBlock, before it takes
-// anything. Who has been told when to ask again and asks for as much earlier, waits until then: a
-// client that only repeats itself costs the others nothing.
-func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) outcome {
+// anything. What is left of one that was admitted is no request of its own: a large one stays large,
+// and none is refused any more. Who has been told when to ask again and asks for as much earlier,
+// waits until then: a client that only repeats itself costs the others nothing.
+func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) (refused outcome, ok bool) {
+	if c.admitted {
+		return outcome{}, true
+	}
+	c.small = c.Singles || n <= i.line.small
 	asked := n
 	if c.Singles {
 		asked = 1
 	}
 	if wait := c.early(s.now.Mono, asked); wait > 0 {
-		return s.waits(wait, ErrExhausted)
+		return s.waits(wait, ErrExhausted), false
 	}
 	p := i.line.turns.queue.Admit(c.User, i.line.ask(c, n))
-	if asked <= p.Largest {
-		return outcome{}
-	}
-	if t == nil && i.burst > 0 {
-		tick := i.tick(s)
+	if tick := i.tick(s); asked > p.Largest && t == nil && i.burst > 0 && tick >= s.highest {
 		from := max(tick-i.burst, i.minimum(c, s.lane, tick))
 		unused, _ := s.lane.RoomFirst(from, tick-1)
-		if p.Largest += unused; asked <= p.Largest {
-			return outcome{}
-		}
+		p.Largest += unused
 	}
-	refused := &TooManyError{
+	if asked <= p.Largest {
+		c.admitted = true
+		return outcome{}, true
+	}
+	many := &TooManyError{
 		Count: asked, Within: i.limits.MaxBlock, Largest: p.Largest, After: time.Duration(p.After) * i.layout.TickLength(),
 	}
-	c.refused(s.now.Mono, refused)
-	return outcome{wait: Wait{Err: refused}}
+	c.refused(s.now.Mono, many)
+	return outcome{wait: Wait{Err: many}}, false
 }

@@ -74,10 +74,6 @@ func (i *Issuer) slow(c *Connection, s sample, tenant uint32, n int) outcome {
 	if s.lane.Closed() {
 		return i.closed(s)
 	}
-	// The ring has served a part of it meanwhile.
-	if c.line != nil && c.request.Left() != n {
-		c.leave()
-	}
 	switch _, out := s.lane.Take(tenant, tick, 0); out { // it takes nothing, and says whether it could
 	case generator.Issued:
 		return i.inTurn(c, s, tenant, n)
