@@ -45,7 +45,10 @@ func (c *claimer) acquire(ctx context.Context, fresh bool) error {
 		Fresh:  fresh,
 		Look:   c.contact.backoff.waits(),
 		Latest: c.pace.latest(),
-		Before: func(int) error { return copied(c.machine) },
+		Before: func(int) error {
+			c.issued.Learn(c.coord.Known) // also of a raise that another follows before the claim is made
+			return copied(c.machine)
+		},
 	})
 	c.issued.Learn(c.coord.Known)
 	if err != nil {

@@ -214,3 +214,27 @@ func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
 		}
 	})
 }
+
+// Two raises while a worker ID is claimed: the lane in use was opened before the first, and is cut there,
+// where a holder that the second finds may have begun.
+func TestTheFirstOfTwoRaisesCutsTheLane(t *testing.T) {
+	onEach(t, func(t *testing.T, w *fixture) {
+		a := w.host("A").start()
+		a.issueAll()
+		lane := a.inUse()
+		first := a.Holding().Granted - 1
+		w.raise(first)
+		w.clock.Advance(time.Duration(w.layout.UnixNanos(first+1) - w.clock.Now().Wall)) // or no floor is near enough
+		a.coord.claimed = func() {
+			a.coord.claimed = nil
+			w.raise(first + 1000)
+		}
+		_ = a.Acquire(t.Context(), true) // whether it finds one is another matter
+		if a.coord.claimed != nil {
+			t.Fatal("no opening was tried")
+		}
+		if got := lane.Ceiling(); got > first {
+			t.Errorf("the lane may issue up to %d, and all were raised to %d first", got, first)
+		}
+	})
+}
