@@ -109,11 +109,14 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	p := h.startFor(0)
 	w.clock.Advance(time.Millisecond)
 	p.take()
-	first, last := p.worker(), w.tick()
+	first, last, lane := p.worker(), w.tick(), p.inUse()
 	w.clock.Step(-time.Hour)
 	must.Do(t, p.Acquire(t.Context(), true))
 	if p.worker() == first {
 		t.Fatalf("still worker ID %d", first)
+	}
+	if !lane.Closed() {
+		t.Error("the record was lowered, and the lane before is still open")
 	}
 	if out := p.take(); out != generator.Issued {
 		t.Errorf("the first request met %v", out)
