@@ -209,6 +209,15 @@ func TestPlantedRaises(t *testing.T) {
 			l.knows()
 			l.issue(floor+10, 0)
 		}, kinds{}},
+		{"above the floor of a raise, of which only a later one was known, that went with its tree", func(s *stage) {
+			l, floor := below(s)
+			s.raise(floor + 10)
+			l.knows()
+			l.issue(floor+10, 0)
+			s.past = append(s.past, s.stored)
+			s.stored = slices.Clone(s.stored)
+			s.raises[0].Last = 1
+		}, kinds{}},
 		{"above the floor of the later of two raises", func(s *stage) {
 			l, floor := below(s)
 			s.raise(floor + 10)

@@ -9,9 +9,10 @@ import (
 
 // told is what one start of a daemon was told of raises: whoever makes a call after a raise, and has
 // its answer, knows of the newest one. Of a tree that another has replaced it cannot be told what it has
-// answered.
+// answered: it may have been a raise of its own.
 type told struct {
 	raises []Raise // of the last tree
+	all    []Raise // of those before it, too
 	known  []knownRaise
 	calls  map[uint64]evidence.Event // the beginnings of those that have not ended
 	lost   map[string]bool           // openings that were: later calls on them ask nobody
@@ -26,6 +27,7 @@ type knownRaise struct {
 
 func newTold(p past) *told {
 	t := &told{calls: map[uint64]evidence.Event{}, lost: map[string]bool{}}
+	t.all = p.raises
 	for _, r := range p.raises {
 		if r.has(p.trees - 1) {
 			t.raises = append(t.raises, r)
@@ -55,19 +57,19 @@ func (t *told) hears(e evidence.Event) {
 			t.lost[began.Opening] = true
 		}
 	}
-	if newest, ok := t.newest(began.At); ok && answered {
-		highest, _ := t.newest(e.At)
-		t.known = append(t.known, knownRaise{newest, highest.Floor, e.At})
+	if newest, ok := newestOf(t.raises, began.At); ok && answered {
+		highest, _ := newestOf(t.all, e.At)
+		t.known = append(t.known, knownRaise{newest, max(newest.Floor, highest.Floor), e.At})
 	}
 }
 
-// newest is the raise that was made last, by an instant.
-func (t *told) newest(by evidence.Mono) (Raise, bool) {
-	made, _ := slices.BinarySearchFunc(t.raises, by+1, func(r Raise, at evidence.Mono) int { return int(r.At - at) })
+// newestOf is the raise that was made last, by an instant.
+func newestOf(raises []Raise, by evidence.Mono) (Raise, bool) {
+	made, _ := slices.BinarySearchFunc(raises, by+1, func(r Raise, at evidence.Mono) int { return int(r.At - at) })
 	if made == 0 {
 		return Raise{}, false
 	}
-	return t.raises[made-1], true
+	return raises[made-1], true
 }
 
 // cuts returns the lowest floor that an opening's lane is cut at, for what is recorded at an instant.
