@@ -50,7 +50,7 @@ func TestAStoreThatIsNeverCompactedIsToldOf(t *testing.T) {
 			})
 			coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 8})
 			if tt.compact {
-				for range 3 {
+				for range 50 { // so many that they are not twice as many before the end: it would be asked again
 					must.Get(cluster.Client().Put(t.Context(), "/other", "x"))(t)
 				}
 				must.Get(cluster.Client().Compact(t.Context(), 3))(t)
