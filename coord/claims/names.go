@@ -64,7 +64,7 @@ func ParseWorker(s string) (int, bool) {
 
 // nameOf is the name of a claim node, as far as it is the same in every store: the worker ID, which
 // comes first so that the claims on one stand together, the incarnation and the token. By the token
-// it is a name that no other node ever has, also in a tree that was made anew.
+// it is a name that no other node ever has, also in a tree that was deleted and created again.
 func nameOf(worker int, incarnation, token string) string {
 	return Pad(worker) + "-" + incarnation + "-" + token
 }

@@ -14,10 +14,10 @@ import (
 )
 
 // tokenOf is the name of the cluster record's child, which is made and replaced with it. ZooKeeper
-// compares no values, and a version is not one of a kind: a layout that was made anew counts from
-// the beginning. The child is: no two cluster records have the same bytes, since each has a random
-// identity. ZooKeeper deletes no node that has children: as long as this one is there, the layout is
-// the one that it was made with.
+// compares no values, and a version is not one of a kind: a record that was deleted and created
+// again counts from the beginning. The child is: no two cluster records have the same bytes, since
+// each has a random identity. ZooKeeper deletes no node that has children: as long as this one is
+// there, the cluster record is the one that it was made with.
 func tokenOf(layout []byte) string {
 	sum := sha256.Sum256(layout)
 	return fmt.Sprintf("%x", sum[:16])

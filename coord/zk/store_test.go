@@ -105,7 +105,7 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 		{"nothing", func(*fixture, claims.Node) {}, "stored as 3, claimed true"},
 		{"layout replaced", func(w *fixture, _ claims.Node) { w.set("/layout", "other") }, moved + "2 other"},
 		{"layout gone", func(w *fixture, _ claims.Node) { wipe(w, w.client, w.root+"/layout") }, moved + "0 "},
-		{"layout made anew", func(w *fixture, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, true) }, moved + `1 {"layout":"x","uuid":"2"}`},
+		{"cluster record created again", func(w *fixture, _ claims.Node) { w.remake(`{"layout":"x","uuid":"2"}`, true) }, moved + `1 {"layout":"x","uuid":"2"}`},
 		{"layout put back", func(w *fixture, _ claims.Node) { w.remake(string(firstLayout), true) }, "stored as 3, claimed true"},
 		{"made anew", func(w *fixture, _ claims.Node) { w.makeAnew() }, moved + `1 {"layout":"x","uuid":"2"}`},
 		{"claim gone", func(w *fixture, n claims.Node) { must.Do(w, w.client.Delete(w.root+"/claims/"+n.Name, -1)) }, "stored as 3, claimed false"},

@@ -1,9 +1,9 @@
 // Package serve answers the connections of a listener with the Redis protocol.
 //
 // One goroutine serves all connections from an epoll loop of its own. That is own code, small as it
-// is, because no library was found that can do all of this: stop reading from a connection whose request waits for IDs, keep a
-// client's unread replies bounded, and answer what a client asked before it closed its sending
-// side. (gnet 2.9 has an unbounded outbound buffer, cannot pause reading, and closes a half-closed
+// is, because no library was found that can do all of this: stop reading from a connection whose
+// request waits for IDs, keep a client's unread replies bounded, and answer what a client asked
+// before it closed its sending side. (gnet 2.9 has an unbounded outbound buffer, cannot pause reading, and closes a half-closed
 // connection; against Redis 7 under redis-benchmark, on two processors shared with the client, it
 // reached 0.9 to 1.0 of Redis's rate with 50 connections.)
 //
