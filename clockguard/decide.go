@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// DefaultMaxSleep is how long a request may sleep for the sake of order where
-// nothing else was asked for and a tick is not longer.
-const DefaultMaxSleep = 5 * time.Millisecond
-
 // Limits is what the guard may do. NewLimits checks them.
 type Limits struct {
 	MaxSleep time.Duration // the longest sleep that nobody notices

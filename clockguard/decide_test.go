@@ -163,7 +163,7 @@ func TestNewLimits(t *testing.T) {
 		maxSleep, span, tick time.Duration
 		says                 string // "": accepted
 	}{
-		{"the defaults", DefaultMaxSleep, 2048 * ms, ms, ""},
+		{"the defaults", 5 * ms, 2048 * ms, ms, ""},
 		{"a sleep of a tick", 10 * ms, 2 * time.Second, 10 * ms, ""},
 		{"a sleep just under a tick", 10*ms - ns, 2 * time.Second, 10 * ms, "make it at least 10ms"},
 		{"a span of two ticks", time.Second, 2 * time.Second, time.Second, ""},
