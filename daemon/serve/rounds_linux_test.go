@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 )
 
 // scripted is a source that calls a function for each Take.
@@ -289,7 +291,7 @@ func TestAUserOfManyConnectionsTakesOnePlaceAmongEvents(t *testing.T) {
 	var limit unix.Rlimit
 	const more = 50
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur < 3*(directly+more) {
-		t.Skipf("the descriptor limit is %d", limit.Cur)
+		need.That(t, fmt.Errorf("the limit of descriptors is %d: `ulimit -n %d`", limit.Cur, 3*(directly+more)))
 	}
 	h := start(t, newStore(-1), nil)
 	peers := make([]*peer, directly+more)
