@@ -38,10 +38,6 @@ func (v Version) check() error {
 		return fmt.Errorf("its order %d is not positive", v.Order)
 	case v.Worker < 0 || v.Worker >= coord.MaxWorkers:
 		return fmt.Errorf("%d is no worker ID", v.Worker)
-	case v.Gone && v != Version{Order: v.Order, Worker: v.Worker, Gone: true}:
-		return errors.New("the record is gone and has a content")
-	case v.Gone:
-		return nil
 	case v.Ceiling < 0 || v.Issued < 0:
 		return errors.New("a tick is negative")
 	case v.Holder == "":

@@ -8,10 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
-
-	"github.com/flakeward/flakeward/generator"
 )
 
 // builder writes ZooKeeper's serialization.
@@ -174,35 +170,6 @@ func TestTornLog(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestLines(t *testing.T) {
-	tick := rapid.Int64Range(0, 1<<62)
-	rapid.Check(t, func(t *rapid.T) {
-		var versions []Version
-		for order := range rapid.IntRange(0, 20).Draw(t, "n") {
-			v := Version{Order: int64(order + 1), Worker: rapid.IntRange(0, 1<<22-1).Draw(t, "worker"), Gone: rapid.Bool().Draw(t, "gone")}
-			if !v.Gone {
-				v.Ceiling, v.Issued = generator.Tick(tick.Draw(t, "tick")), generator.Tick(tick.Draw(t, "tick"))
-				v.Holder, v.Claim = rapid.StringN(1, 20, -1).Draw(t, "holder"), rapid.String().Draw(t, "claim")
-			}
-			versions = append(versions, v)
-		}
-		var b bytes.Buffer
-		if err := Write(&b, versions); err != nil {
-			t.Fatal(err)
-		}
-		written := b.Bytes()
-		got, err := Read(bytes.NewReader(written))
-		if err != nil || !slices.Equal(got, versions) {
-			t.Fatalf("%+v, %v; want %+v", got, err, versions)
-		}
-		if len(written) > 0 {
-			if _, err := Read(bytes.NewReader(written[:len(written)-1])); err == nil {
-				t.Fatal("a file that is cut off was read")
-			}
-		}
-	})
 }
 
 func TestBadRecords(t *testing.T) {

@@ -45,19 +45,7 @@ func (s source) Take(c *issue.Connection, tenant uint32, n int) (generator.Run, 
 // Coordinator returns a coordinator that lends what c does, when it is written down. Each write to
 // a record is written down before it is sent as well.
 func Coordinator(c coord.Coordinator, log Log) coord.Coordinator {
-	recorded := coordinator{c, &calls{log: log}}
-	if f, ok := c.(failing); ok {
-		return failingCoordinator{recorded, f}
-	}
-	return recorded
-}
-
-// failing is a coordinator in this process.
-type failing interface{ Failed() <-chan struct{} }
-
-type failingCoordinator struct {
-	coordinator
-	failing
+	return coordinator{c, &calls{log: log}}
 }
 
 // calls numbers the calls of one start of a daemon.

@@ -20,7 +20,6 @@ type fakeCoordinator struct {
 	coord.Coordinator
 	tries              int // openings of a claim
 	extended, released int
-	failed             chan struct{}
 	err                error // of every call on what is held
 }
 
@@ -35,7 +34,6 @@ func (l *fakeCoordinator) Claim(_ context.Context, r coord.Request) (coord.Claim
 	}
 	return held{l}, l.err
 }
-func (l *fakeCoordinator) Failed() <-chan struct{} { return l.failed }
 
 type held struct{ *fakeCoordinator }
 
@@ -151,19 +149,5 @@ func TestASuccessThatCannotBeWrittenDownIsNotBelieved(t *testing.T) {
 		if err := do(); !errors.Is(err, full) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// TestARecordedCoordinatorStillFails: what the daemon asks of a coordinator in its process goes
-// through.
-func TestARecordedCoordinatorStillFails(t *testing.T) {
-	f, fail := open(t)
-	defer fail()
-	l := &fakeCoordinator{failed: make(chan struct{})}
-	if c, ok := f.Coordinator(l).(interface{ Failed() <-chan struct{} }); !ok || c.Failed() != l.failed {
-		t.Error("the channel is not the coordinator's")
-	}
-	if _, ok := f.Coordinator(struct{ coord.Coordinator }{l}).(interface{ Failed() <-chan struct{} }); ok {
-		t.Error("a coordinator elsewhere is said to be in the process")
 	}
 }
