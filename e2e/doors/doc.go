@@ -1,2 +1,0 @@
-// Package doors has the test of a daemon's socket by clients that others made.
-package doors
