@@ -4,7 +4,6 @@ package failures
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
@@ -25,6 +24,7 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/secure"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/e2e/powercut/forgetfs"
@@ -141,6 +141,14 @@ func shown(t *testing.T, url string, files secure.TLS) error {
 	return err
 }
 
+// free is an address on loopback at which nothing listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	return l.Addr().String()
+}
+
 // eventually tries until there is no error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
@@ -202,10 +210,24 @@ func urlOf(scheme string, addresses ...string) string {
 // A coordinator fails that has served: a daemon that runs, one that starts and an operator's command
 // say the same.
 func TestAServerThatServedFails(t *testing.T) {
-	ofEtcd := func(o etcdOptions, fail func(e *etcd)) func(t *testing.T) (string, func()) {
+	ofEtcd := func(o etcdtest.Options, fail func(e *etcdtest.Cluster)) func(t *testing.T) (string, func()) {
 		return func(t *testing.T) (string, func()) {
-			e := startEtcd(t, o)
-			return urlOf("etcd", e.addresses()...), func() { fail(e) }
+			e := etcdtest.Start(t, o)
+			return e.URL("x"), func() { fail(e) }
+		}
+	}
+	killed := func(members ...int) func(*etcdtest.Cluster) {
+		return func(e *etcdtest.Cluster) {
+			for _, i := range members {
+				e.Stop(i)
+			}
+		}
+	}
+	stopped := func(members ...int) func(*etcdtest.Cluster) {
+		return func(e *etcdtest.Cluster) {
+			for _, i := range members {
+				e.Hang(i)
+			}
 		}
 	}
 	ofZk := func(o zktest.Options, fail func(e *zktest.Ensemble)) func(t *testing.T) (string, func()) {
@@ -215,13 +237,13 @@ func TestAServerThatServedFails(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]failure{
-		"etcd 3.4 stopped":                {want: hangs + "etcd", start: ofEtcd(etcdOptions{release: "3.4"}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0) })},
-		"etcd 3.4, two of three killed":   {want: leaderless, start: ofEtcd(etcdOptions{release: "3.4", members: 3}, func(e *etcd) { e.kill(0, 1) })},
-		"etcd killed":                     {want: refused, start: ofEtcd(etcdOptions{}, func(e *etcd) { e.kill(0) })},
-		"etcd stopped":                    {want: hangs + "etcd", start: ofEtcd(etcdOptions{}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0) })},
-		"etcd, two of three killed":       {want: leaderless, start: ofEtcd(etcdOptions{members: 3}, func(e *etcd) { e.kill(0, 1) })},
-		"etcd, two of three stopped":      {want: leaderless, start: ofEtcd(etcdOptions{members: 3}, func(e *etcd) { e.signal(syscall.SIGSTOP, 0, 1) })},
-		"etcd is full":                    {want: full, reads: true, start: ofEtcd(etcdOptions{flags: []string{"--quota-backend-bytes", "262144"}}, fill)},
+		"etcd 3.4 stopped":                {want: hangs + "etcd", start: ofEtcd(etcdtest.Options{Release: "3.4"}, stopped(0))},
+		"etcd 3.4, two of three killed":   {want: leaderless, start: ofEtcd(etcdtest.Options{Release: "3.4", Members: 3}, killed(0, 1))},
+		"etcd killed":                     {want: refused, start: ofEtcd(etcdtest.Options{}, killed(0))},
+		"etcd stopped":                    {want: hangs + "etcd", start: ofEtcd(etcdtest.Options{}, stopped(0))},
+		"etcd, two of three killed":       {want: leaderless, start: ofEtcd(etcdtest.Options{Members: 3}, killed(0, 1))},
+		"etcd, two of three stopped":      {want: leaderless, start: ofEtcd(etcdtest.Options{Members: 3}, stopped(0, 1))},
+		"etcd is full":                    {want: full, reads: true, start: ofEtcd(etcdtest.Options{Flags: []string{"--quota-backend-bytes", "262144"}}, fill)},
 		"etcd's disk hangs":               {want: slow, start: etcdOnADiskThatHangs},
 		"ZooKeeper killed":                {want: refused, start: ofZk(zktest.Options{}, func(e *zktest.Ensemble) { e.Kill() })},
 		"ZooKeeper stopped":               {want: hangs + "ZooKeeper", start: ofZk(zktest.Options{}, func(e *zktest.Ensemble) { e.Pause() })},
@@ -250,20 +272,18 @@ func TestAServerThatServedFails(t *testing.T) {
 }
 
 // fill writes until the quota is used up.
-func fill(e *etcd) {
-	e.t.Helper()
-	junk := strings.Repeat("x", 64<<10)
-	err := e.with(e.members[0], func(ctx context.Context, c *clientv3.Client) (err error) {
+func fill(e *etcdtest.Cluster) {
+	e.Do("", func(ctx context.Context, c *clientv3.Client) (err error) {
+		junk := strings.Repeat("x", 64<<10)
 		for range 1000 {
-			if _, err = c.Put(ctx, "junk", junk); err != nil {
+			if _, err = c.Put(ctx, "junk", junk); errors.Is(err, rpctypes.ErrNoSpace) {
+				return nil
+			} else if err != nil {
 				return err
 			}
 		}
-		return nil
+		return errors.New("the quota is not used up")
 	})
-	if !errors.Is(err, rpctypes.ErrNoSpace) {
-		e.t.Fatalf("the quota is not used up: %v", err)
-	}
 }
 
 // hanging is a directory on a disk that hangs from when hang is called.
@@ -280,8 +300,7 @@ func hanging(t *testing.T) (dir string, hang func()) {
 
 func etcdOnADiskThatHangs(t *testing.T) (string, func()) {
 	dir, hang := hanging(t)
-	e := startEtcd(t, etcdOptions{dirs: []string{dir + "/etcd"}})
-	return urlOf("etcd", e.addresses()...), hang
+	return etcdOn(t, dir).URL("x"), hang
 }
 
 func zookeeperOnADiskThatHangs(t *testing.T) (string, func()) {
@@ -307,8 +326,7 @@ func small(t *testing.T) (dir string, fill func()) {
 
 func etcdOnADiskThatIsFull(t *testing.T) (string, func()) {
 	dir, fill := small(t)
-	e := startEtcd(t, etcdOptions{dirs: []string{dir + "/etcd"}})
-	return urlOf("etcd", e.addresses()...), fill
+	return etcdOn(t, dir).URL("x"), fill
 }
 
 func zookeeperOnADiskThatIsFull(t *testing.T) (string, func()) {
@@ -319,35 +337,29 @@ func zookeeperOnADiskThatIsFull(t *testing.T) (string, func()) {
 
 // One of three members hangs or may not vote: requests are served on, and nothing is said for good.
 func TestOneOfThreeFails(t *testing.T) {
+	stopped := func(after int) func(t *testing.T) (string, func()) {
+		return func(t *testing.T) (string, func()) {
+			e := etcdtest.Start(t, etcdtest.Options{Members: 3})
+			return e.URL("x"), func() { e.Hang((e.Leader() + after) % 3) }
+		}
+	}
+	disk := func(after int) func(t *testing.T) (string, func()) {
+		return func(t *testing.T) (string, func()) {
+			var dirs []string
+			var hangs []func()
+			for range 3 {
+				dir, hang := hanging(t)
+				dirs, hangs = append(dirs, dir), append(hangs, hang)
+			}
+			e := etcdOn(t, dirs...)
+			return e.URL("x"), func() { hangs[(e.Leader()+after)%3]() }
+		}
+	}
 	for name, start := range map[string]func(t *testing.T) (string, func()){
-		"etcd's leader is stopped": func(t *testing.T) (string, func()) {
-			e := startEtcd(t, etcdOptions{members: 3})
-			return urlOf("etcd", e.addresses()...), func() { e.signal(syscall.SIGSTOP, e.leader()) }
-		},
-		"etcd's follower is stopped": func(t *testing.T) (string, func()) {
-			e := startEtcd(t, etcdOptions{members: 3})
-			return urlOf("etcd", e.addresses()...), func() { e.signal(syscall.SIGSTOP, (e.leader()+1)%3) }
-		},
-		"the disk of etcd's leader hangs": func(t *testing.T) (string, func()) {
-			var dirs []string
-			var hangs []func()
-			for range 3 {
-				dir, hang := hanging(t)
-				dirs, hangs = append(dirs, dir+"/etcd"), append(hangs, hang)
-			}
-			e := startEtcd(t, etcdOptions{members: 3, dirs: dirs})
-			return urlOf("etcd", e.addresses()...), func() { hangs[e.leader()]() }
-		},
-		"the disk of etcd's follower hangs": func(t *testing.T) (string, func()) {
-			var dirs []string
-			var hangs []func()
-			for range 3 {
-				dir, hang := hanging(t)
-				dirs, hangs = append(dirs, dir+"/etcd"), append(hangs, hang)
-			}
-			e := startEtcd(t, etcdOptions{members: 3, dirs: dirs})
-			return urlOf("etcd", e.addresses()...), func() { hangs[(e.leader()+1)%3]() }
-		},
+		"etcd's leader is stopped":          stopped(0),
+		"etcd's follower is stopped":        stopped(1),
+		"the disk of etcd's leader hangs":   disk(0),
+		"the disk of etcd's follower hangs": disk(1),
 		"ZooKeeper's leader is stopped": func(t *testing.T) (string, func()) {
 			e := zktest.Start(t, zktest.Options{Members: 3})
 			return urlOf("zk", e.Addresses()...), func() { e.Pause(e.Leader()) }
@@ -378,15 +390,16 @@ func TestOneOfThreeFails(t *testing.T) {
 // request fails. Alone it is said to be one.
 func TestALearnerAmongTheMembers(t *testing.T) {
 	for _, release := range []string{"3.4", "3.7"} {
-		t.Run(release, func(t *testing.T) { t.Parallel(); learnerAmong(t, startEtcd(t, etcdOptions{release: release})) })
+		t.Run(release, func(t *testing.T) { t.Parallel(); learnerAmong(t, release) })
 	}
 }
 
-func learnerAmong(t *testing.T, e *etcd) {
+func learnerAmong(t *testing.T, release string) {
 	t.Helper()
-	voter := e.members[0].address
+	e := etcdtest.Start(t, etcdtest.Options{Release: release})
+	voter := e.Endpoint(0)
 	begin(t, urlOf("etcd", voter))
-	alone := e.addLearner()
+	alone := learnerOf(t, e, release)
 	both := urlOf("etcd", alone, voter)
 	running := begin(t, both)
 	for range 20 {
@@ -406,7 +419,8 @@ func learnerAmong(t *testing.T, e *etcd) {
 func TestTheWrongServerIsNamed(t *testing.T) {
 	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
 	pair := ca.Server()
-	etcdPlain, etcdTLS := startEtcd(t, etcdOptions{}), startEtcd(t, etcdOptions{tls: &pair})
+	etcdPlain, etcdTLS := etcdtest.Start(t, etcdtest.Options{}), etcdtest.Start(t, etcdtest.Options{TLS: pair, ClientTLS: ca.ClientConfig()})
+	peers := must.Get(etcdPlain.Client().MemberList(t.Context()))(t).Members[0].PeerURLs[0]
 	zkPlain := zktest.Start(t, zktest.Options{TLS: &zktest.TLS{Cert: pair.CertFile, Key: pair.KeyFile}})
 	web := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(web.Close)
@@ -420,13 +434,6 @@ func TestTheWrongServerIsNamed(t *testing.T) {
 	misnamed.StartTLS()
 	t.Cleanup(misnamed.Close)
 	misnamedAddress := strings.TrimPrefix(misnamed.URL, "https://")
-	eventually(t, "etcd serves TLS", func() error {
-		conn, err := tls.Dial("tcp", etcdTLS.members[0].address, ca.ClientConfig())
-		if err == nil {
-			err = conn.Close()
-		}
-		return err
-	})
 	for name, r := range map[string]struct {
 		url  string
 		tls  secure.TLS
@@ -440,17 +447,17 @@ func TestTheWrongServerIsNamed(t *testing.T) {
 		"etcd: ZooKeeper":              {urlOf("etcd", zkPlain.Addresses()[0]), secure.TLS{}, notIt + "etcd"},
 		"etcd: silence":                {urlOf("etcd", silent(t)), secure.TLS{}, hangs + "etcd"},
 		"etcd: hangs up":               {urlOf("etcd", hangsUp(t)), secure.TLS{}, notIt + "etcd"},
-		"etcd: port of its peers":      {urlOf("etcd", etcdPlain.members[0].peer), secure.TLS{}, notIt + "etcd"},
-		"etcd: TLS is expected":        {urlOf("etcd", etcdTLS.addresses()...), secure.TLS{}, wantsTLS},
-		"etcd: TLS is not expected":    {urlOf("etcd", etcdPlain.addresses()...), ours, noTLS},
-		"etcd: another authority":      {urlOf("etcd", etcdTLS.addresses()...), theirs, authority},
+		"etcd: port of its peers":      {urlOf("etcd", strings.TrimPrefix(peers, "http://")), secure.TLS{}, notIt + "etcd"},
+		"etcd: TLS is expected":        {urlOf("etcd", etcdTLS.Endpoint(0)), secure.TLS{}, wantsTLS},
+		"etcd: TLS is not expected":    {urlOf("etcd", etcdPlain.Endpoint(0)), ours, noTLS},
+		"etcd: another authority":      {urlOf("etcd", etcdTLS.Endpoint(0)), theirs, authority},
 		"etcd: another name":           {urlOf("etcd", misnamedAddress), ours, otherName},
 		"etcd: a web server with TLS":  {urlOf("etcd", strings.TrimPrefix(webTLS.URL, "https://")), secure.TLS{}, wantsTLS},
 		"ZooKeeper: nothing":           {urlOf("zk", free(t)), secure.TLS{}, refused},
 		"ZooKeeper: no such name":      {urlOf("zk", "no-such-host.invalid:2181"), secure.TLS{}, unnamed},
 		"ZooKeeper: a web server":      {urlOf("zk", webAddress), secure.TLS{}, notIt + "ZooKeeper"},
 		"ZooKeeper: redis":             {urlOf("zk", redis(t)), secure.TLS{}, notIt + "ZooKeeper"},
-		"ZooKeeper: etcd":              {urlOf("zk", etcdPlain.addresses()...), secure.TLS{}, notIt + "ZooKeeper"},
+		"ZooKeeper: etcd":              {urlOf("zk", etcdPlain.Endpoint(0)), secure.TLS{}, notIt + "ZooKeeper"},
 		"ZooKeeper: silence":           {urlOf("zk", silent(t)), secure.TLS{}, hangs + "ZooKeeper"},
 		"ZooKeeper: hangs up":          {urlOf("zk", hangsUp(t)), secure.TLS{}, notIt + "ZooKeeper"},
 		"ZooKeeper: TLS is expected":   {urlOf("zk", zkPlain.TLSAddresses()...), secure.TLS{}, wantsTLS},

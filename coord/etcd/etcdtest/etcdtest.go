@@ -55,6 +55,8 @@ type Options struct {
 	Dir string
 	// Flags are added to each server's command line.
 	Flags []string
+	// Frail members may end by themselves, as on a disk that fails.
+	Frail bool
 }
 
 // Cluster is a cluster of etcd. Its methods are for the test's goroutine, except for
@@ -411,7 +413,7 @@ func (c *Cluster) end() {
 	c.StopAll()
 	for _, m := range c.members {
 		_, _ = m.clients.Release(), m.peers.Release() // nobody else has them
-		if m.failed {
+		if m.failed && !c.options.Frail {
 			c.t.Errorf("etcdtest: %s ended by itself; its log ends with\n%s", m.name, m.tail())
 		}
 	}
