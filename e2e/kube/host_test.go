@@ -19,36 +19,15 @@ import (
 // cgroups is where the host's cgroups are.
 const cgroups = "/sys/fs/cgroup"
 
-// runOnHost runs the drills in namespaces and a cgroup of their own, and wants the host to be
-// afterwards what it was before.
-func runOnHost(ctx context.Context) error {
+// runOnHost runs the drills in namespaces and a cgroup of their own: it starts process 1 and awaits its
+// end, or kills it.
+func runOnHost(ctx context.Context) (failed error) {
 	if *programs == "" {
 		return errors.New("there are no programs: run e2e/kube/run.sh")
 	}
 	if os.Geteuid() != 0 {
 		return errors.New("a node wants root, as its containers and cgroups do")
 	}
-	before, err := snapshot()
-	if err != nil {
-		return err
-	}
-	begun := time.Now()
-	failed := runInNamespaces(ctx)
-	after, err := snapshot()
-	if err != nil {
-		return errors.Join(failed, err)
-	}
-	left := before.differences(after)
-	fmt.Printf("FIGURE the host: %d facts compared, %d differ after %v\n",
-		before.size(), len(left), time.Since(begun).Round(time.Second))
-	if len(left) > 0 {
-		failed = errors.Join(failed, fmt.Errorf("the host is not what it was:\n%s", strings.Join(left, "\n")))
-	}
-	return failed
-}
-
-// runInNamespaces starts process 1 and awaits its end, or kills it.
-func runInNamespaces(ctx context.Context) (failed error) {
 	own := fmt.Sprintf("flakeward-kube-%d", os.Getpid())
 	groups, err := makeCgroups(own)
 	defer func() { failed = errors.Join(failed, removeCgroups(groups)) }()
