@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"testing"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // sample is some entries of every kind.
@@ -43,13 +45,13 @@ type opening[E any] func(tb testing.TB, path string) (add func(E) error, done fu
 
 func openEvents(tb testing.TB, path string) (func(Event) error, func() error) {
 	l, err := OpenEvents(path)
-	must(tb, err)
+	must.Do(tb, err)
 	return l.Add, l.Close
 }
 
 func openReplies(tb testing.TB, path string) (func(Reply) error, func() error) {
 	l, err := CreateReplies(path)
-	must(tb, err)
+	must.Do(tb, err)
 	return func(r Reply) error { return errors.Join(l.Add(r), l.Flush()) }, l.Close
 }
 
@@ -60,29 +62,26 @@ func written[E any](tb testing.TB, entries []E, open opening[E]) (data []byte, s
 	add, done := open(tb, path)
 	note := func() {
 		info, err := os.Stat(path)
-		must(tb, err)
+		must.Do(tb, err)
 		starts = append(starts, int(info.Size()))
 	}
 	note()
 	for _, e := range entries {
-		must(tb, add(e))
+		must.Do(tb, add(e))
 		note()
 	}
-	must(tb, done())
+	must.Do(tb, done())
 	data, err := os.ReadFile(path)
-	must(tb, err)
+	must.Do(tb, err)
 	return data, starts
 }
 
-func eventsOf(r io.Reader) (all []Event, err error) {
-	err = readEvents(&frames{r: r, path: "log", magic: eventsMagic}, func(e Event) error { all = append(all, e); return nil })
-	return all, err
-}
-
-func repliesOf(r io.Reader) (all []Reply, err error) {
-	t := &Tail{in: frames{r: r, path: "log", magic: repliesMagic}}
-	err = t.each(func(r Reply) error { all = append(all, r); return nil })
-	return all, err
+// readerOf reads all of a log.
+func readerOf[E any](magic string) func(io.Reader) ([]E, error) {
+	return func(r io.Reader) (all []E, err error) {
+		err = newReader[E](r, "log", magic).each(func(e E) error { all = append(all, e); return nil })
+		return all, err
+	}
 }
 
 // testCutOff checks that a log cut off anywhere holds the entries before, and that an entry that is
@@ -116,29 +115,29 @@ func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read f
 
 func TestEventsCutOffOrDamaged(t *testing.T) {
 	data, starts := written(t, sampleEvents(), openEvents)
-	testCutOff(t, data, starts, sampleEvents(), eventsOf)
+	testCutOff(t, data, starts, sampleEvents(), readerOf[Event](eventsMagic))
 }
 
 func TestRepliesCutOffOrDamaged(t *testing.T) {
 	data, starts := written(t, sampleReplies(), openReplies)
-	testCutOff(t, data, starts, sampleReplies(), repliesOf)
+	testCutOff(t, data, starts, sampleReplies(), readerOf[Reply](repliesMagic))
 }
 
 func TestATailFollows(t *testing.T) {
 	data, _ := written(t, sampleReplies(), openReplies)
 	path := filepath.Join(t.TempDir(), "log")
 	f, err := os.Create(path)
-	must(t, err)
+	must.Do(t, err)
 	defer f.Close()
 	tail, err := OpenTail(path)
-	must(t, err)
+	must.Do(t, err)
 	defer tail.Close()
 	var got []Reply
 	for i := range data { // a byte at a time
 		_, err := f.Write(data[i : i+1])
-		must(t, err)
+		must.Do(t, err)
 		r, ok, err := tail.Next()
-		must(t, err)
+		must.Do(t, err)
 		if ok {
 			got = append(got, r)
 		}

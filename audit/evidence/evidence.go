@@ -17,6 +17,9 @@ type Run struct {
 	N           int
 }
 
+// Last is the run's last ID.
+func (r Run) Last() int64 { return r.First + r.Step*int64(r.N-1) }
+
 // Kind is what an Event is of.
 type Kind uint8
 
