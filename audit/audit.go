@@ -7,7 +7,7 @@
 // judges where no daemon wrote a log.
 //
 // It reads the evidence as streams, a few times over, and works on rows of IDs within
-// one tick: what it keeps does not grow with the number of IDs beyond a bound.
+// one tick.
 package audit
 
 import (
@@ -90,9 +90,6 @@ type site struct {
 	steps   []Step
 }
 
-// partMemory bounds how much of the logs is compared at a time, in bytes.
-const partMemory = 512 << 20
-
 // Judge judges a cluster after all its daemons and clients have ended. It returns an error, and no
 // verdict, if the evidence is not there, cannot be read or contradicts itself.
 func Judge(c Cluster) (Verdict, error) {
@@ -111,11 +108,11 @@ func Judge(c Cluster) (Verdict, error) {
 		}
 		sites[i] = s
 	}
-	return judge(c, sites, partMemory)
+	return judge(c, sites)
 }
 
-// judge is Judge on streams, with about memory bytes of IDs at a time.
-func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
+// judge is Judge on streams.
+func judge(c Cluster, sites []site) (Verdict, error) {
 	if c.Layout == nil {
 		return Verdict{}, errors.New("audit: no layout is given")
 	}
@@ -153,7 +150,7 @@ func judge(c Cluster, sites []site, memory int64) (Verdict, error) {
 	if err := j.replies(clocks, c.Unordered); err != nil {
 		return Verdict{}, err
 	}
-	if err := j.unique(memory); err != nil {
+	if err := j.unique(); err != nil {
 		return Verdict{}, err
 	}
 	if err := j.linear(c); err != nil {
@@ -214,8 +211,6 @@ type court struct {
 	wall    int64         // the true time when that in the evidence is 0
 	verdict Verdict
 	excuses excuses
-
-	issuedRows, receivedRows uint64 // how many there are to compare
 }
 
 // when describes a time to a reader.

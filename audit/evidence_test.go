@@ -78,7 +78,7 @@ func TestNoVerdict(t *testing.T) {
 			s := newStage(t)
 			c, sites := s.evidence()
 			tt.spoil(s, &c, &sites)
-			v, err := judge(c, sites, partMemory)
+			v, err := judge(c, sites)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || v.Violations() != 0 || v.Issued != 0 {
 				t.Errorf("got %+v, %v, want an error with %q", v.Counts, err, tt.want)
 			}
@@ -91,13 +91,13 @@ func TestWhatIsMissingIsNoPass(t *testing.T) {
 	s := newStage(t)
 	c, sites := s.evidence()
 	c.History = nil
-	v, err := judge(c, sites, partMemory)
+	v, err := judge(c, sites)
 	if err != nil || v.Findings[Granted].Kinds[UnknownClaim] != 5 || v.Findings[Granted].Kinds[AboveCeiling] != v.Issued {
 		t.Errorf("without a history: %+v, %v", v.Findings[Granted], err)
 	}
 	c, sites = s.evidence()
 	sites[0].daemons = sites[0].daemons[:1]
-	v, err = judge(c, sites, partMemory)
+	v, err = judge(c, sites)
 	if err != nil || v.Findings[Unique].Kinds[Unrecorded] == 0 || v.Findings[Unique].Kinds[Unrecorded] != v.Received+v.Lost-v.Issued {
 		t.Errorf("without a log: %+v, %v", v.Findings[Unique], err)
 	}
@@ -124,7 +124,7 @@ func TestWipedTree(t *testing.T) {
 			h.ask(5, true)
 		}
 		c, sites := s.evidence()
-		v, err := judge(c, sites, partMemory)
+		v, err := judge(c, sites)
 		if err != nil || (v.Violations() == 0) != known {
 			t.Errorf("with the wiped tree's history %v: %q, %v", known, v.Examples(), err)
 		}
@@ -136,7 +136,7 @@ func TestUnordered(t *testing.T) {
 	s.down(0, 1000)
 	c, sites := s.evidence()
 	c.Unordered = true
-	v, err := judge(c, sites, partMemory)
+	v, err := judge(c, sites)
 	if err != nil || v.Violations() != 0 || v.Findings[Rising].Judged || v.Findings[Skewed].Judged || !v.Findings[Disjoint].Judged {
 		t.Errorf("%+v, %v", v.Findings, err)
 	}
@@ -149,7 +149,7 @@ func TestManyExamples(t *testing.T) {
 		s.receive(0, 99, evidence.Run{First: -1, Step: 1, N: 1})
 	}
 	c, sites := s.evidence()
-	v, err := judge(c, sites, partMemory)
+	v, err := judge(c, sites)
 	if f := v.Findings[Unique]; err != nil || f.Count != 330 || f.Kinds[NoID] != 30 || len(f.Examples) != 2*maxOfAKind || len(v.Examples()) != 2*maxOfAKind {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -310,7 +310,7 @@ func TestJudgeReadsFiles(t *testing.T) {
 	s := newStage(t)
 	s.record(1, s.lost)
 	in, sites := s.evidence()
-	want, err := judge(in, sites, partMemory)
+	want, err := judge(in, sites)
 	if err != nil {
 		t.Fatal(err)
 	}

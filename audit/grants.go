@@ -158,7 +158,6 @@ func (g *grants) run(e evidence.Event) error {
 	g.verdict.Issued += uint64(e.Run.N)
 	host.Issued += uint64(e.Run.N)
 	whole, err := g.split(e.Run, func(r row) {
-		g.issuedRows++
 		worker := g.workerOf(r.from)
 		g.clock.issued(e.At, worker, g.tickOf(r.from))
 		g.issued(e.At, g.lane(worker), r)

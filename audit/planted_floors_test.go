@@ -359,7 +359,7 @@ func TestRaiseOfNoTree(t *testing.T) {
 		s := newStage(t)
 		s.raises = []Raise{r}
 		c, sites := s.evidence()
-		if _, err := judge(c, sites, partMemory); err == nil || !strings.Contains(err.Error(), "a raise is of the trees") {
+		if _, err := judge(c, sites); err == nil || !strings.Contains(err.Error(), "a raise is of the trees") {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}

@@ -316,7 +316,7 @@ func testPlanted(t *testing.T, tests []planted) {
 			s := newStage(t)
 			tt.plant(s)
 			c, sites := s.evidence()
-			v, err := judge(c, sites, partMemory)
+			v, err := judge(c, sites)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,7 +30,6 @@ func (j *court) replies(clocks []*clock, unordered bool) error {
 							return fmt.Sprintf("%d, and %d more in steps of %d, received from %s at %s", run.First, run.N-1, run.Step, s.name, j.when(r.Answered))
 						})
 					default:
-						j.receivedRows++
 						j.excuse(h, &r, row)
 						if !unordered {
 							o.row(&r, row)

@@ -29,7 +29,7 @@ func JudgeReported(c Cluster, hosts []Reported) (Verdict, error) {
 		sites[i] = s
 	}
 	c.asIs = true
-	return judge(c, sites, partMemory)
+	return judge(c, sites)
 }
 
 func streamed[T any](entries iter.Seq[T]) stream[T] {

@@ -17,8 +17,6 @@ type entry struct {
 	who   uint32 // of starts, or of sources
 }
 
-const entryBytes = 32
-
 func (e entry) end() key { return e.from + key(e.n) }
 
 // source is a client's log.
@@ -34,25 +32,18 @@ type comparison struct {
 	issued, received []entry
 }
 
-// unique compares what was issued and what was received, as many rows at a time as memory has room
-// for. Rows that could have an ID in common are always compared together: they are of the same tick
-// and lane.
-func (j *court) unique(memory int64) error {
+// unique compares what was issued and what was received.
+func (j *court) unique() error {
 	c := &comparison{court: j}
 	for h, s := range j.sites {
 		for _, l := range s.clients {
 			c.sources = append(c.sources, source{h, l})
 		}
 	}
-	parts := 1 + (j.issuedRows+j.receivedRows)*entryBytes/uint64(max(memory, entryBytes))
-	c.issued = make([]entry, 0, j.issuedRows/parts+j.issuedRows/parts/8+1)
-	c.received = make([]entry, 0, j.receivedRows/parts+j.receivedRows/parts/8+1)
-	for p := range parts {
-		if err := c.load(p, parts); err != nil {
-			return fmt.Errorf("audit: %w", err)
-		}
-		c.compare()
+	if err := c.load(); err != nil {
+		return fmt.Errorf("audit: %w", err)
 	}
+	c.compare()
 	for i := range j.verdict.Hosts {
 		h := &j.verdict.Hosts[i]
 		j.verdict.Lost += h.Lost
@@ -60,20 +51,14 @@ func (j *court) unique(memory int64) error {
 	return nil
 }
 
-// load reads the rows of one part of all.
-func (c *comparison) load(part, parts uint64) error {
-	c.issued, c.received = c.issued[:0], c.received[:0]
-	add := func(to *[]entry, asked, at evidence.Mono, who int, r row) {
-		if parts == 1 || partOf(c.group(r.from), parts) == part {
-			*to = append(*to, entry{from: r.from, at: at, asked: asked, n: uint32(r.n), who: uint32(who)})
-		}
-	}
+// load reads all rows.
+func (c *comparison) load() error {
 	for i := range c.starts {
 		err := c.starts[i].log.read(func(e evidence.Event) error {
 			if e.Kind != evidence.Issued {
 				return nil
 			}
-			_, err := c.split(e.Run, func(r row) { add(&c.issued, 0, e.At, i, r) })
+			_, err := c.split(e.Run, func(r row) { c.issued = append(c.issued, entry{r.from, e.At, 0, uint32(r.n), uint32(i)}) })
 			return err
 		})
 		if err != nil {
@@ -84,7 +69,7 @@ func (c *comparison) load(part, parts uint64) error {
 		err := s.log.read(func(r evidence.Reply) error {
 			return c.rows(r, func(whole bool, _ evidence.Run, next row) {
 				if whole {
-					add(&c.received, r.Asked, r.Answered, i, next)
+					c.received = append(c.received, entry{next.from, r.Answered, r.Asked, uint32(next.n), uint32(i)})
 				}
 			})
 		})
@@ -104,12 +89,6 @@ func (c *comparison) load(part, parts uint64) error {
 	slices.SortFunc(c.issued, inOrder)
 	slices.SortFunc(c.received, inOrder)
 	return nil
-}
-
-// partOf spreads groups evenly over the parts, by multiplicative hashing.
-func partOf(group key, parts uint64) uint64 {
-	const golden = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio
-	return (uint64(group) * golden >> 32) % parts
 }
 
 // compare goes through what was loaded, one tick of one lane after the other.
