@@ -18,7 +18,6 @@ type abuse struct {
 	flags       []string // of the daemon
 	descriptors int      // its limit; 0: this process's
 	connections int
-	web         bool // the least server does not speak it
 	anew        bool // the other clients connect for each request
 	log         logPipe
 	alone       bool // the abuser's user is not served, so none of its clients is measured

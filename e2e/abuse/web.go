@@ -16,13 +16,13 @@ const streamsAtOnce = 100
 
 // webAbuses speak HTTP.
 var webAbuses = []abuse{
-	{name: "http-requests", connections: 1000, web: true, act: askAgain},
-	{name: "http-over-the-rate", flags: []string{"--rate=2000/s"}, connections: 3000, web: true, act: askAgain},
-	{name: "http-batches-unread", connections: 1000, web: true, act: unread("GET /v1/ids?count=60000 HTTP/1.1\r\nHost: f\r\n\r\n")},
-	{name: "http2-streams", connections: 300, web: true, act: streams("POST", "/flakeward.v1.IdService/Stream", false)},
-	{name: "http2-headers", connections: 300, web: true, act: streams("POST", "/flakeward.v1.IdService/Stream", false, hpack.HeaderField{Name: "x", Value: strings.Repeat("0", 15000)})},
-	{name: "http2-batches-unread", connections: 300, web: true, act: streams("GET", "/v1/ids?count=4000", true)},
-	{name: "http2-resets", connections: 100, web: true, act: resets},
+	{name: "http-requests", connections: 1000, act: askAgain},
+	{name: "http-over-the-rate", flags: []string{"--rate=2000/s"}, connections: 3000, act: askAgain},
+	{name: "http-batches-unread", connections: 1000, act: unread("GET /v1/ids?count=60000 HTTP/1.1\r\nHost: f\r\n\r\n")},
+	{name: "http2-streams", connections: 300, act: streams("POST", "/flakeward.v1.IdService/Stream", false)},
+	{name: "http2-headers", connections: 300, act: streams("POST", "/flakeward.v1.IdService/Stream", false, hpack.HeaderField{Name: "x", Value: strings.Repeat("0", 15000)})},
+	{name: "http2-batches-unread", connections: 300, act: streams("GET", "/v1/ids?count=4000", true)},
+	{name: "http2-resets", connections: 100, act: resets},
 }
 
 // askAgain asks for one ID after the other.

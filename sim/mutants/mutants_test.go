@@ -82,15 +82,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPanic: a bug that panics is found by anything that runs it, and proves nothing.
-func TestPanic(t *testing.T) {
-	for violated, bad := range map[string]bool{"panic: nil dereference": true, "d0: an ID twice": false, "": false} {
-		if err := panicked(violated); (err != nil) != bad {
-			t.Errorf("%q: %v", violated, err)
-		}
-	}
-}
-
 // TestReport: what is found by others than it must be is reported, and fails.
 func TestReport(t *testing.T) {
 	made := func(name, must string, seed uint64, failed ...string) (f finding) {
