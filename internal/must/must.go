@@ -5,6 +5,7 @@ package must
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // T is a test, a benchmark, or a part of one.
@@ -39,5 +40,18 @@ func Fail(t T, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
 		t.Fatal(fmt.Sprintf("ended with %v, want %v", err, want))
+	}
+}
+
+// Soon waits until something is so, and ends the test with a message if that takes a minute, which is
+// far longer than anything that is waited for takes on a busy machine.
+func Soon(t T, is func() bool, format string, args ...any) {
+	t.Helper()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for end := time.Now().Add(time.Minute); !is(); <-look.C {
+		if time.Now().After(end) {
+			t.Fatal("not within a minute: " + fmt.Sprintf(format, args...))
+		}
 	}
 }
