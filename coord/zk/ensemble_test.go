@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -113,11 +114,19 @@ func TestWhatIsReadHasAPlaceAmongTheWrites(t *testing.T) {
 		"Records": func() error {
 			return s.Records(t.Context(), entry, 0, func(int, claims.Entry) bool { return true })
 		},
+		"CatchUp": func() error { return zkserver.CatchUp(client) }, // of other tests
+		"Write that is refused": func() error {
+			_, err := s.Write(t.Context(), entry, claims.Write{Doing: "write", Worker: 3, Record: claims.Entry{Value: []byte("x"), Version: 9}})
+			return err
+		},
 	} {
-		before := written()
+		before, between := written(), int64(1)
+		if name == "Write that is refused" {
+			between = 2 // itself, and then what is asked
+		}
 		must.Do(t, ask())
-		if after := written(); after != before+2 {
-			t.Errorf("%s: the writes before and after are number %d and %d, want one between them", name, before, after)
+		if after := written(); after != before+1+between {
+			t.Errorf("%s: the writes before and after are number %d and %d, want %d between them", name, before, after, between)
 		}
 	}
 }

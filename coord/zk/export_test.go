@@ -174,8 +174,11 @@ func readFrame(r io.Reader) ([]byte, error) {
 // Store returns what c keeps its tree in.
 func Store(c *Coordinator) claims.Store { return c.store }
 
-// Root returns the root of c's tree.
-func (c *Coordinator) Root() string { return c.store.root }
+// Rivals returns who was created before the node of that name.
+func Rivals(ctx context.Context, s claims.Store, name string) ([]claims.Node, error) {
+	node, _ := claims.ParseName(name)
+	return s.(*store).rivals(ctx, node)
+}
 
 // SetTimeout bounds each request of c from now on.
 func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.config.TryTimeout = d }

@@ -1,7 +1,6 @@
 package zk_test
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"net"
@@ -58,16 +57,7 @@ const farTooLong = 2 * time.Minute
 // eventually calls until ok, and fails the test if that takes far too long.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), farTooLong)
-	defer cancel()
-	for !ok() {
-		pause, stop := context.WithTimeout(ctx, 10*time.Millisecond)
-		<-pause.Done()
-		stop()
-		if ctx.Err() != nil {
-			t.Fatalf("not within %v: %s", farTooLong, what)
-		}
-	}
+	must.Soon(t, ok, "%s", what)
 }
 
 // frozen is a connection that can be made to carry nothing, as a network does that

@@ -64,7 +64,7 @@ func Shared(t testing.TB) *Ensemble {
 	if pool.servers == nil {
 		must.Do(t, startShared())
 	}
-	return &Ensemble{t: t, servers: pool.servers, shared: true}
+	return &Ensemble{Ensemble: pool.servers, t: t, shared: true}
 }
 
 func startShared() error {

@@ -28,8 +28,8 @@ const timeout = 4 * time.Minute
 // Ensemble is ZooKeeper for one test. Each method that does not return an error ends
 // the test when it fails, so it is to be called by the test's own goroutine.
 type Ensemble struct {
+	*zkserver.Ensemble
 	t       testing.TB
-	servers *zkserver.Ensemble
 	shared  bool
 	backups int
 }
@@ -44,7 +44,7 @@ func Start(t testing.TB, options Options) *Ensemble {
 			t.Error(err)
 		}
 	})
-	e := &Ensemble{t: t, servers: servers}
+	e := &Ensemble{Ensemble: servers, t: t}
 	e.Start()
 	return e
 }
@@ -66,58 +66,41 @@ func (e *Ensemble) change(f func(context.Context) error) {
 	e.try(f)
 }
 
-// Addresses are the members' addresses for clients, host:port, by member. They are
-// the same for as long as the test runs: a stopped member's refuses connections.
-func (e *Ensemble) Addresses() []string { return e.servers.Addresses() }
-
-// TLSAddresses are the members' addresses for clients that speak TLS, by member. There
-// are none without Options.TLS.
-func (e *Ensemble) TLSAddresses() []string { return e.servers.TLSAddresses() }
-
-// Members is the number of members, whether they run or not.
-func (e *Ensemble) Members() int { return e.servers.Members() }
-
-// Data is the directory that the member keeps its data in.
-func (e *Ensemble) Data(member int) string { return e.servers.Data(member) }
-
-// Running says whether the member was started and neither ended nor is paused.
-func (e *Ensemble) Running(member int) bool { return e.servers.Running(member) }
-
 // Start starts the given members, or all, on the data that they have. If a majority
 // runs then, the started ones serve when it returns.
 func (e *Ensemble) Start(members ...int) {
 	e.t.Helper()
-	e.change(func(ctx context.Context) error { return e.servers.Start(ctx, members...) })
+	e.change(func(ctx context.Context) error { return e.Ensemble.Start(ctx, members...) })
 }
 
 // Ready waits until each of the given members, or all that run, serves.
 func (e *Ensemble) Ready(members ...int) {
 	e.t.Helper()
-	e.try(func(ctx context.Context) error { return e.servers.Ready(ctx, members...) })
+	e.try(func(ctx context.Context) error { return e.Ensemble.Ready(ctx, members...) })
 }
 
 // Stop ends the given members, or all, in order (SIGTERM), and waits for their end.
 func (e *Ensemble) Stop(members ...int) {
 	e.t.Helper()
-	e.change(func(ctx context.Context) error { return e.servers.Stop(ctx, members...) })
+	e.change(func(ctx context.Context) error { return e.Ensemble.Stop(ctx, members...) })
 }
 
 // Kill ends the given members, or all, at once (SIGKILL).
 func (e *Ensemble) Kill(members ...int) {
 	e.t.Helper()
-	e.change(func(context.Context) error { return e.servers.Kill(members...) })
+	e.change(func(context.Context) error { return e.Ensemble.Kill(members...) })
 }
 
 // Pause stops the given members, or all, where they are (SIGSTOP), until Resume.
 func (e *Ensemble) Pause(members ...int) {
 	e.t.Helper()
-	e.change(func(context.Context) error { return e.servers.Pause(members...) })
+	e.change(func(context.Context) error { return e.Ensemble.Pause(members...) })
 }
 
 // Resume lets the given members, or all, go on after Pause.
 func (e *Ensemble) Resume(members ...int) {
 	e.t.Helper()
-	e.change(func(context.Context) error { return e.servers.Resume(members...) })
+	e.change(func(context.Context) error { return e.Ensemble.Resume(members...) })
 }
 
 // Leader waits until one of the members that run leads, and says which.
@@ -125,28 +108,16 @@ func (e *Ensemble) Leader() int {
 	e.t.Helper()
 	var leader int
 	e.try(func(ctx context.Context) (err error) {
-		leader, err = e.servers.Leader(ctx)
+		leader, err = e.Ensemble.Leader(ctx)
 		return err
 	})
 	return leader
 }
 
-// Word sends the member a four-letter word (srvr, mntr, cons, ...) and returns the
-// answer.
-func (e *Ensemble) Word(member int, word string) string {
-	e.t.Helper()
-	var answer string
-	e.try(func(ctx context.Context) (err error) {
-		answer, err = e.servers.Word(ctx, member, word)
-		return err
-	})
-	return answer
-}
-
 // Wipe deletes the data of all members, which must be stopped.
 func (e *Ensemble) Wipe() {
 	e.t.Helper()
-	e.change(func(context.Context) error { return e.servers.Wipe() })
+	e.change(func(context.Context) error { return e.Ensemble.Wipe() })
 }
 
 // Backup is a copy of all members' data.
@@ -158,7 +129,7 @@ func (e *Ensemble) Backup() Backup {
 	e.t.Helper()
 	e.backups++
 	b := Backup{dir: filepath.Join(e.t.TempDir(), strconv.Itoa(e.backups))}
-	e.change(func(context.Context) error { return e.servers.Backup(b.dir) })
+	e.change(func(context.Context) error { return e.Ensemble.Backup(b.dir) })
 	return b
 }
 
@@ -166,13 +137,5 @@ func (e *Ensemble) Backup() Backup {
 // backup.
 func (e *Ensemble) Restore(b Backup) {
 	e.t.Helper()
-	e.change(func(context.Context) error { return e.servers.Restore(b.dir) })
-}
-
-// ForceCounter has the node's sequence counter stand at value: the next sequential
-// child gets it as its suffix. The server, which must be alone, is started again for
-// it, so its clients lose their connections.
-func (e *Ensemble) ForceCounter(parent string, value int32) {
-	e.t.Helper()
-	e.change(func(ctx context.Context) error { return e.servers.ForceCounter(ctx, parent, value) })
+	e.change(func(context.Context) error { return e.Ensemble.Restore(b.dir) })
 }

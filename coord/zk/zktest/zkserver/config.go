@@ -32,7 +32,7 @@ func (e *Ensemble) configure(member int) error {
 		"clientPortAddress":  host,
 		"clientPort":         strconv.Itoa(m.client.Number),
 		"tickTime":           milliseconds(o.Tick),
-		"minSessionTimeout":  milliseconds(o.MinSession),
+		"minSessionTimeout":  milliseconds(2 * o.Tick),
 		"maxSessionTimeout":  milliseconds(o.MaxSession),
 		"maxClientCnxns":     "0", // no bound: all clients of a test are on one host
 		"admin.enableServer": "false",

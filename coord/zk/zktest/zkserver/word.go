@@ -11,16 +11,6 @@ import (
 	"time"
 )
 
-// Word sends the member a four-letter word (srvr, mntr, cons, ...) and returns the
-// answer.
-func (e *Ensemble) Word(ctx context.Context, member int, word string) (string, error) {
-	answer, err := ask(ctx, e.members[member].client.Address(), word)
-	if err != nil {
-		return "", fmt.Errorf("ZooKeeper server %d does not answer %s: %w", member, word, err)
-	}
-	return answer, nil
-}
-
 func ask(ctx context.Context, address, word string) (string, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)

@@ -20,9 +20,8 @@ type Options struct {
 	// Tick is ZooKeeper's tickTime, which sessions and elections are counted in:
 	// 500 ms if 0.
 	Tick time.Duration
-	// MinSession and MaxSession bound the session timeouts that clients get: two
-	// ticks and two minutes if 0.
-	MinSession, MaxSession time.Duration
+	// MaxSession bounds the session timeouts that clients get: two minutes if 0.
+	MaxSession time.Duration
 	// Observers is how many of the members, the last ones, may not vote.
 	Observers int
 	// TLS adds to each member a port that speaks TLS.
@@ -43,7 +42,7 @@ type TLS struct {
 }
 
 // Ensemble is a number of ZooKeeper servers, their ports and their data. Its methods
-// are for one goroutine, except for Addresses, TLSAddresses and Word.
+// are for one goroutine, except for Addresses and TLSAddresses.
 type Ensemble struct {
 	options Options
 	java    install
@@ -60,9 +59,6 @@ func New(dir string, options Options) (*Ensemble, error) {
 	options.Members = max(options.Members, 1)
 	if options.Tick == 0 {
 		options.Tick = 500 * time.Millisecond
-	}
-	if options.MinSession == 0 {
-		options.MinSession = 2 * options.Tick
 	}
 	if options.MaxSession == 0 {
 		options.MaxSession = 2 * time.Minute
@@ -121,13 +117,11 @@ func (e *Ensemble) TLSAddresses() []string {
 }
 
 // Start starts the given members, or all, on the data that they have. If a majority
-// runs then, it returns once the started ones serve; otherwise at once.
+// runs then, it returns when the started ones serve.
 func (e *Ensemble) Start(ctx context.Context, members ...int) error {
 	members = e.orAll(members)
-	for _, i := range members {
-		if err := e.members[i].start(e.java); err != nil {
-			return fmt.Errorf("cannot start ZooKeeper server %d: %w", i, err)
-		}
+	if err := e.each("start", members, func(m *member) error { return m.start(e.java) }); err != nil {
+		return err
 	}
 	if !e.majority() {
 		return nil
@@ -137,47 +131,26 @@ func (e *Ensemble) Start(ctx context.Context, members ...int) error {
 
 // Stop ends the given members, or all, in order (SIGTERM), and waits for their end.
 func (e *Ensemble) Stop(ctx context.Context, members ...int) error {
-	members = e.orAll(members)
-	for _, i := range members {
-		if err := e.members[i].terminate(); err != nil {
-			return fmt.Errorf("cannot stop ZooKeeper server %d: %w", i, err)
-		}
+	if err := e.each("stop", members, (*member).terminate); err != nil {
+		return err
 	}
-	for _, i := range members {
-		if err := e.members[i].wait(ctx); err != nil {
-			return fmt.Errorf("ZooKeeper server %d got SIGTERM and does not end: %w", i, err)
-		}
-	}
-	return nil
+	return e.each("see the end of", members, func(m *member) error { return m.wait(ctx) })
 }
 
-// Kill ends the given members, or all, at once (SIGKILL). Their data are as a crash
-// leaves them.
-func (e *Ensemble) Kill(members ...int) error {
-	for _, i := range e.orAll(members) {
-		if err := e.members[i].kill(); err != nil {
-			return fmt.Errorf("cannot kill ZooKeeper server %d: %w", i, err)
-		}
-	}
-	return nil
-}
+// Kill ends the given members, or all, at once (SIGKILL).
+func (e *Ensemble) Kill(members ...int) error { return e.each("kill", members, (*member).kill) }
 
-// Pause stops the given members, or all, where they are (SIGSTOP), until Resume. Their
-// connections stay, and are not answered.
-func (e *Ensemble) Pause(members ...int) error {
-	for _, i := range e.orAll(members) {
-		if err := e.members[i].pause(); err != nil {
-			return fmt.Errorf("cannot pause ZooKeeper server %d: %w", i, err)
-		}
-	}
-	return nil
-}
+// Pause stops the given members, or all, where they are (SIGSTOP): they keep their
+// connections and answer nothing.
+func (e *Ensemble) Pause(members ...int) error { return e.each("pause", members, (*member).pause) }
 
-// Resume lets the given members, or all, go on after Pause.
-func (e *Ensemble) Resume(members ...int) error {
+// Resume lets paused members, or all, go on (SIGCONT).
+func (e *Ensemble) Resume(members ...int) error { return e.each("resume", members, (*member).resume) }
+
+func (e *Ensemble) each(doing string, members []int, do func(*member) error) error {
 	for _, i := range e.orAll(members) {
-		if err := e.members[i].resume(); err != nil {
-			return fmt.Errorf("cannot resume ZooKeeper server %d: %w", i, err)
+		if err := do(e.members[i]); err != nil {
+			return fmt.Errorf("cannot %s ZooKeeper server %d: %w", doing, i, err)
 		}
 	}
 	return nil
