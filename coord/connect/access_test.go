@@ -61,32 +61,6 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// A client certificate is replaced on disk while the daemon tries.
-func TestReplacedCertificate(t *testing.T) {
-	ca := certtest.New(t, "ca")
-	good, expired := ca.Client("c"), ca.ExpiredClient("c")
-	cluster := etcdtest.Start(t, etcdtest.Options{TLS: ca.Server(), ClientCA: ca.File, ClientTLS: ca.ClientConfig(good)})
-	file := filepath.Join(t.TempDir(), "both.pem")
-	replace := func(from string) {
-		t.Helper()
-		text, err := os.ReadFile(from)
-		if err == nil {
-			err = os.WriteFile(file, text, 0o600)
-		}
-		must.Do(t, err)
-	}
-	replace(expired.BothFile)
-	d := must.Get(Open(t.Context(), Config{URL: cluster.URL("x"), TLS: TLS{CA: ca.File, Cert: file, Key: file}, Identity: identity}))(t)
-	defer d.Close()
-	if err := joins(t, d); err == nil || !strings.Contains(err.Error(), "the client certificate has expired") {
-		t.Fatalf("Join: %v; want that the client certificate has expired", err)
-	}
-	replace(good.BothFile)
-	if err := joins(t, d); err != nil {
-		t.Errorf("Join after the certificate was replaced: %v", err)
-	}
-}
-
 // A server's certificate has to be valid at the time of the daemon's clock, which may hold a wall
 // clock that is wrong.
 func TestCertificatesAreOfKnownTime(t *testing.T) {

@@ -134,28 +134,6 @@ func FuzzParse(f *testing.F) {
 
 var identity = coord.Identity{Host: "h", Incarnation: "I1"}
 
-func TestOpenADirectory(t *testing.T) {
-	dir := t.TempDir()
-	var uuid string
-	var floors []int64
-	for range 2 {
-		c := must.Get(Open(t.Context(), Config{URL: "dir:" + dir, Identity: identity}))(t)
-		cluster := coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 1024})
-		if uuid == "" {
-			uuid = cluster.UUID
-		} else if uuid != cluster.UUID {
-			t.Errorf("the cluster's UUID was %s and is %s", uuid, cluster.UUID)
-		}
-		claim := must.Get(c.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1000}))(t)
-		must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 500}))
-		floors = append(floors, int64(claim.Worker()), int64(claim.Floor()))
-		coordtest.Close(t, c)
-	}
-	if floors[0] != floors[2] || floors[1] != 0 || floors[3] != 500 {
-		t.Errorf("worker ID %d above %d, then %d above %d", floors[0], floors[1], floors[2], floors[3])
-	}
-}
-
 // Two clusters of one host each rarely assign the same worker ID first.
 func TestDirectoriesSpread(t *testing.T) {
 	seen := map[int]bool{}

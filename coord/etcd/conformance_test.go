@@ -21,12 +21,12 @@ type harness struct {
 	client *clientv3.Client
 	config etcd.Config
 	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*etcd.Delays
+	delays map[coord.Coordinator]*coordtest.Delays
 	root   string
 }
 
 func newHarness(client *clientv3.Client, config etcd.Config) *harness {
-	return &harness{client: client, config: config, faults: map[coord.Coordinator]*coordtest.Faults{}, delays: map[coord.Coordinator]*etcd.Delays{}}
+	return &harness{client: client, config: config, faults: map[coord.Coordinator]*coordtest.Faults{}, delays: map[coord.Coordinator]*coordtest.Delays{}}
 }
 
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
@@ -38,10 +38,10 @@ func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator 
 	config := h.config
 	config.Identity = identity
 	c := must.Get(etcd.New(h.client, config))(t)
-	h.faults[c], h.delays[c], h.root = &coordtest.Faults{}, &etcd.Delays{}, c.Root()
+	h.faults[c], h.delays[c], h.root = &coordtest.Faults{}, &coordtest.Delays{}, c.Root()
 	etcd.WatchFaults(c, h.faults[c])
 	etcd.WatchLeaseFaults(c, h.faults[c])
-	h.delays[c].Watch(c)
+	etcd.WatchDelays(c, h.delays[c])
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
 }
@@ -80,7 +80,7 @@ func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) f
 }
 
 func (h *harness) delay(t testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
-	return h.delays[c].Arm(t, n)
+	return h.delays[c].Arm(n)
 }
 
 func (h *harness) operator(t testing.TB) coord.Operator {

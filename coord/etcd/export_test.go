@@ -3,8 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"sync"
-	"testing"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -84,54 +82,29 @@ func lose[R any](f *coordtest.Faults, send func() (*R, error)) (resp *R, err err
 	return resp, nil
 }
 
-// Delays holds single transactions back.
-type Delays struct {
-	mu    sync.Mutex
-	armed bool
-	after int
-	held  chan struct{}
-	late  func(context.Context) error
-}
-
-// Watch makes c's transactions subject to d.
-func (d *Delays) Watch(c *Coordinator) {
+// WatchDelays makes c's transactions subject to d. Its caller waits until its context ends for one that
+// is held back.
+func WatchDelays(c *Coordinator, d *coordtest.Delays) {
 	Intercept(c, func(ctx context.Context, _ Kind, send func(context.Context) error) error {
-		if !d.hold(send) {
+		if ctx.Err() != nil {
 			return send(ctx)
 		}
-		<-ctx.Done()
-		return ctx.Err()
-	})
-}
-
-func (d *Delays) hold(send func(context.Context) error) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.armed {
-		return false
-	}
-	if d.after--; d.after >= 0 {
-		return false
-	}
-	d.armed, d.late = false, send
-	close(d.held)
-	return true
-}
-
-// Arm holds the transaction after n others back.
-func (d *Delays) Arm(t testing.TB, n int) (held <-chan struct{}, release func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.armed, d.after, d.held = true, n, make(chan struct{})
-	return d.held, func() {
-		d.mu.Lock()
-		late := d.late
-		d.mu.Unlock()
-		// A session that has ended is the servers' answer.
-		if err := late(t.Context()); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
-			t.Errorf("what was held back: %v", err)
+		sent := make(chan error, 1)
+		go func() {
+			sent <- d.Send(nil, func() error {
+				if ctx.Err() != nil { // it was held back until its caller had gone
+					return send(context.WithoutCancel(ctx))
+				}
+				return send(ctx)
+			})
+		}()
+		select {
+		case err := <-sent:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-	}
+	})
 }
 
 // EndSession revokes c's lease behind its back.

@@ -129,6 +129,9 @@ func TestReleasesEndSimpleTokens(t *testing.T) {
 		if n := l.log.count("WARN", "cannot renew the coordinator session"); n > 2 { // one for each restart
 			t.Errorf("%d warnings that the session cannot be renewed:\n%s", n, l.log)
 		}
+		if n := l.log.count("WARN", "invalid auth token"); n != 0 {
+			t.Errorf("%d warnings of a token that is asked for anew:\n%s", n, l.log)
+		}
 	})
 }
 
@@ -286,5 +289,10 @@ func TestReleasesChangeCertificates(t *testing.T) {
 		put("clients-ca.pem", admins.File, second.File)
 		l.restart()
 		l.goesOn("both have certificates of the new authority")
+		// What was wrong then is no reason for what fails now.
+		l.StopAll()
+		if err := l.extend(); err == nil || strings.Contains(err.Error(), "certificate") {
+			t.Errorf("Extend without a server: %v; want that there is no answer", err)
+		}
 	})
 }
