@@ -48,24 +48,3 @@ func FuzzDecodeExport(f *testing.F) {
 		}
 	})
 }
-
-// What is refused of whole exports, beside damage.
-func TestWholeExportsThatAreRefused(t *testing.T) {
-	const cluster = `{"layout":"l","uuid":"u","identity":"i","workers":8}`
-	r := []byte("{}")
-	for name, test := range map[string]struct {
-		b  []byte
-		ok bool
-	}{
-		"as it should be": {wholeExport(cluster, exported{1, r, nil}, exported{2, r, nil}), true},
-		"twice":           {wholeExport(cluster, exported{1, r, nil}, exported{1, r, nil}), false},
-		"below 0":         {wholeExport(cluster, exported{-1, r, nil}), false},
-		"too high":        {wholeExport(cluster, exported{coord.MaxWorkers, r, nil}), false},
-		"not served":      {wholeExport(`{"layout":"l","uuid":"u","identity":"i","importing":"x"}`), false},
-		"no cluster":      {wholeExport(`{}`), false},
-	} {
-		if _, _, err := decodeExport(test.b); (err == nil) != test.ok {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

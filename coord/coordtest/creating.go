@@ -108,6 +108,8 @@ func createdWrongly(k *kit) {
 	}
 	_, err := o.Inspect(k.Context())
 	must.Fail(k, err, coord.ErrNoCluster)
+	_, err = o.Marks(k.Context())
+	must.Fail(k, err, coord.ErrNotJoined)
 }
 
 func createdInDoubt(k *kit) {

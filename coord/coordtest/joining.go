@@ -18,7 +18,6 @@ var joining = []testCase{
 	{"join: racing first boots agree on one cluster", racingBoots},
 	{"join: where no cluster is, nobody makes one", joinNothing},
 	{"join: another layout is refused and both are named", otherLayout},
-	{"join: comes before anything else", notJoined},
 	{"close: every later call says so", closed},
 	{"window: the cluster's, as an operator sets it", windows},
 	{"trust: daemons learn what time a person says it is", trusting},
@@ -111,21 +110,14 @@ func otherLayout(k *kit) {
 	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
 		k.Errorf("Claim after a Join that was refused: %v, want ErrNotJoined", err)
 	}
-	if got := k.start("c").uuid; got != first.uuid {
-		k.Errorf("a refused Join changed the cluster: UUID %s, then %s", first.uuid, got)
-	}
-}
-
-func notJoined(k *kit) {
-	c := k.Open(k, coord.Identity{Host: "a", Incarnation: "a1"})
-	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Claim: %v, want ErrNotJoined", err)
-	}
 	if _, err := c.Members(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Members: %v, want ErrNotJoined", err)
+		k.Errorf("Members after a Join that was refused: %v, want ErrNotJoined", err)
 	}
 	if _, err := c.Join(k.Context(), coord.Layout{Text: text}); err == nil {
 		k.Error("Join with no worker IDs at all succeeded")
+	}
+	if got := k.start("c").uuid; got != first.uuid {
+		k.Errorf("a refused Join changed the cluster: UUID %s, then %s", first.uuid, got)
 	}
 }
 

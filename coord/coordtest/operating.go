@@ -11,7 +11,6 @@ import (
 )
 
 var operating = []testCase{
-	{"operator: an inspection where no cluster is makes none", inspectNothing},
 	{"operator: sees the cluster that is there, whatever its layout", inspectCluster},
 	{"operator: nothing comes before an inspection or after the end", inspectFirst},
 	{"operator: marks are those of all worker IDs that were ever held", marks},
@@ -49,24 +48,6 @@ func (k *kit) mark(o coord.Operator, worker int) (coord.Mark, bool) {
 		return coord.Mark{}, false
 	}
 	return ms[i], true
-}
-
-func inspectNothing(k *kit) {
-	o := k.Operator(k)
-	for range 2 {
-		if v, err := o.Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) || v != (coord.Inspected{}) {
-			k.Fatalf("Inspect: %+v, %v; want ErrNoCluster", v, err)
-		}
-	}
-	if _, err := o.Marks(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Marks: %v, want ErrNotJoined", err)
-	}
-	// The first daemon makes it, with a layout of its own.
-	n := k.start("a")
-	v, err := o.Inspect(k.Context())
-	if err != nil || v.UUID != n.uuid {
-		k.Errorf("Inspect: %+v, %v; want cluster %s", v, err, n.uuid)
-	}
 }
 
 func inspectCluster(k *kit) {

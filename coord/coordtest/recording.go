@@ -9,7 +9,6 @@ import (
 )
 
 var recording = []testCase{
-	{"opening: leaves the ceiling as it is", openingKeepsCeiling},
 	{"opening: has a fresh ID each time", openingIDs},
 	{"opening: the claim is there before it", openingAfterClaim},
 	{"opening: not of a record that another has opened meanwhile", racedOpening},
@@ -17,27 +16,10 @@ var recording = []testCase{
 	{"extend: raises and never lowers", extendRaises},
 	{"extend: after the session ended, the claim is made again", extendAfterSession},
 	{"extend: after another's claim, lost for good", extendAfterClaim},
-	{"extend: after another's opening, lost for good", extendAfterOpening},
-	{"extend: by two of one process, each on its own worker ID", extendTwo},
+	{"extend, release: after another's opening, lost for good", lostByOpening},
 	{"release: lowers to the last tick and frees at once", releaseLowers},
 	{"release: never below the floor of its own grants", releaseFloor},
 	{"release: after the session ended, lowers too", releaseAfterSession},
-	{"release: after another's opening, lowers nothing", releaseAfterOpening},
-}
-
-func openingKeepsCeiling(k *kit) {
-	n := k.start("a")
-	c := n.claim(anyone())
-	if c.Floor() != 0 {
-		k.Errorf("first opening: floor %d, want 0", c.Floor())
-	}
-	k.extend(c, coord.Progress{Ceiling: 700, Issued: 20})
-	k.revoke(n)
-	for range 3 { // none of them extends
-		if got := k.floorOf(c.Worker()); got != 700 {
-			k.Fatalf("floor %d, want 700", got)
-		}
-	}
 }
 
 func openingIDs(k *kit) {
@@ -198,7 +180,7 @@ func extendAfterClaim(k *kit) {
 	}
 }
 
-func extendAfterOpening(k *kit) {
+func lostByOpening(k *kit) {
 	a, b := k.start("a"), k.start("b")
 	lost := a.claim(wanting(3))
 	k.extend(lost, coord.Progress{Ceiling: 100})
@@ -213,20 +195,11 @@ func extendAfterOpening(k *kit) {
 		}
 	}
 	k.extend(now, coord.Progress{Ceiling: 200})
-	if m, _ := b.member(3); m.Ceiling != 200 || m.Opening != now.Opening() {
-		k.Errorf("the lost claim wrote: %+v", m)
+	if err := lost.Release(k.Context(), 50); !errors.Is(err, coord.ErrLost) {
+		k.Errorf("Release after another's opening: %v, want ErrLost", err)
 	}
-}
-
-func extendTwo(k *kit) {
-	n := k.start("a")
-	a, b := n.claim(fresh()), n.claim(fresh())
-	k.extend(a, coord.Progress{Ceiling: 100})
-	k.extend(b, coord.Progress{Ceiling: 200})
-	k.release(a, 50)
-	k.extend(b, coord.Progress{Ceiling: 300})
-	if ms := n.members(); len(ms) != 1 || ms[0].Claim != b.Name() || ms[0].Ceiling != 300 {
-		k.Errorf("Members: %+v", ms)
+	if m, _ := b.member(3); m.Ceiling != 200 || m.Opening != now.Opening() || m.Claim != now.Name() {
+		k.Errorf("the lost claim wrote: %+v", m)
 	}
 }
 
@@ -273,20 +246,5 @@ func releaseAfterSession(k *kit) {
 	}
 	if got := k.floorOf(1); got != 600 {
 		k.Errorf("floor %d, want 600", got)
-	}
-}
-
-func releaseAfterOpening(k *kit) {
-	a, b := k.start("a"), k.start("b")
-	lost := a.claim(wanting(1))
-	k.extend(lost, coord.Progress{Ceiling: 1000, Issued: 500})
-	k.revoke(a)
-	now := b.claim(wanting(1))
-	k.extend(now, coord.Progress{Ceiling: 2000})
-	if err := lost.Release(k.Context(), 500); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Release after another's opening: %v, want ErrLost", err)
-	}
-	if m, ok := b.member(1); !ok || m.Ceiling != 2000 || m.Claim != now.Name() {
-		k.Errorf("the lost claim's Release left %+v", m)
 	}
 }

@@ -8,7 +8,6 @@ import (
 )
 
 var sticking = []testCase{
-	{"sticky: the worker ID asked for", stickyWorker},
 	{"sticky: the worker ID that the host had last", stickyHost},
 	{"sticky: not for a re-lease", stickyNotFresh},
 	{"sticky: one host for each worker ID", stickyOnce},
@@ -20,13 +19,6 @@ var sticking = []testCase{
 	{"dead: its claim is deleted where there is no other worker ID", burying(2)},
 	{"dead: a hint that is none", noDead},
 	{"a crash loop burns no worker IDs", crashLoop},
-}
-
-func stickyWorker(k *kit) {
-	n := k.start("a")
-	if c := n.claim(wanting(5)); c.Worker() != 5 {
-		k.Errorf("asked for worker ID 5, got %d", c.Worker())
-	}
 }
 
 func stickyHost(k *kit) {

@@ -46,28 +46,15 @@ func windows(k *kit) {
 			k.Errorf("a window of %d was set", window)
 		}
 	}
-	if k.Fault == nil {
-		return
-	}
-	for _, landed := range []bool{false, true} {
-		for i := 0; ; i++ {
-			o := k.operator()
-			wants := k.inspected().Window + 1
-			happened := k.Fault(k, o.(coord.Coordinator), i, landed)
-			failure := o.SetWindow(k.Context(), wants)
-			if got := k.inspected().Window; failure == nil && got != wants {
-				k.Errorf("request %d, landed %v: set to %d, and the record has %d", i, landed, wants, got)
-			}
-			if !happened() {
-				if i == 0 || failure != nil {
-					k.Fatalf("request %d, landed %v: %v; the case is void", i, landed, failure)
-				}
-				break
-			}
-			must.Do(k, o.SetWindow(k.Context(), wants))
-			Close(k, o)
+	var wants generator.Tick
+	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
+		wants = before.Window + 1
+		return o.SetWindow(k.Context(), wants)
+	}, func(what string, _, after coord.Inspected, failure error) {
+		if failure == nil && after.Window != wants {
+			k.Errorf("%s: set to %d, and the record has %d", what, wants, after.Window)
 		}
-	}
+	}, func(_ string, o coord.Operator, _ coord.Inspected) { must.Do(k, o.SetWindow(k.Context(), wants)) })
 }
 
 func trusting(k *kit) {
