@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -32,12 +31,6 @@ func readFile(t *testing.T, path string) string {
 	return string(b)
 }
 
-func TestREADMEIsReadInOneGo(t *testing.T) {
-	if n := len(readFile(t, "README.md")); n > 6000 {
-		t.Errorf("README.md has %d bytes, at most 6000 are wanted: move text to docs/", n)
-	}
-}
-
 func TestREADMEHasTheFiguresOfTheBenchmarks(t *testing.T) {
 	_, table, _ := strings.Cut(readFile(t, "README.md"), "\n## Five figures\n")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -56,20 +49,6 @@ func TestREADMEHasTheFiguresOfTheBenchmarks(t *testing.T) {
 	}
 	if n != 8 {
 		t.Errorf("README.md's table has %d figures, 8 are wanted", n)
-	}
-}
-
-func TestDocsAreWrapped(t *testing.T) {
-	for path, page := range pages(t) {
-		if strings.Contains(page, "<!-- Made by ") {
-			continue // a generated page
-		}
-		for i, line := range strings.Split(page, "\n") {
-			free := strings.HasPrefix(line, "|") || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "![")
-			if n := utf8.RuneCountInString(line); n > 100 && !free {
-				t.Errorf("%s:%d has %d columns, at most 100 are wanted", path, i+1, n)
-			}
-		}
 	}
 }
 

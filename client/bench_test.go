@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/client"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // socketOf is the socket of a daemon with that layout: the one that the variable names, if it is
@@ -26,9 +27,7 @@ const (
 func benchmarkNext(b *testing.B, c *client.Client, parallel bool) {
 	ctx := b.Context()
 	for begun := time.Now(); time.Since(begun) < 10*time.Millisecond; {
-		if _, err := c.Next(ctx); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.Next(ctx))(b)
 	}
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -44,9 +43,7 @@ func benchmarkNext(b *testing.B, c *client.Client, parallel bool) {
 		return
 	}
 	for range b.N {
-		if _, err := c.Next(ctx); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(c.Next(ctx))(b)
 	}
 }
 

@@ -184,9 +184,6 @@ func (f *fake) joins(uuid string) {
 
 func nextID(t *testing.T, c *client.Client) int64 {
 	t.Helper()
-	id, err := c.Next(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(c.Next(t.Context()))(t)
 	return id
 }

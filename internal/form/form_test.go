@@ -10,6 +10,7 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // all are all forms, and complete is a coder that knows them, of a layout with 63 bits.
@@ -19,10 +20,7 @@ const cluster = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
 
 func complete(tb testing.TB) *form.Coder {
 	tb.Helper()
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(tb)
 	return form.New(layout, cluster)
 }
 
@@ -93,6 +91,7 @@ func TestGarbageIsToldWhatIsWrongAndWhatItMayBe(t *testing.T) {
 		{form.Base62, "0000000000", "10 characters, not 11"},
 		{form.Base62, "12", "may be string"},
 		{form.Base62, "0000000000-", `has "-"`},
+		{form.Base62, "000000000é", `has "é"`},
 		{form.Base62, "AzL8n0Y58m8", "above"},
 		{form.Base62, "zzzzzzzzzzz", "above"},
 	} {
@@ -120,10 +119,7 @@ func TestABareTextIsNeverGuessed(t *testing.T) {
 }
 
 func TestAFormThatThereIsNotIsSaid(t *testing.T) {
-	layout, err := generator.ParseLayout("flakeward")
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	old, err := generator.ParseLayout("flakeward;epoch=1960-01-01")
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/internal/logging"
 	"github.com/flakeward/flakeward/internal/logtest"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // stuck is an output that blocks until it is let go, and then fails with an error or keeps what is
@@ -127,10 +128,7 @@ func TestReplaceGoesOnInAnotherFile(t *testing.T) {
 		w := logging.NewWriter(io.Discard)
 		var files []*os.File
 		for _, name := range []string{"first", "second"} {
-			f, err := os.Create(filepath.Join(t.TempDir(), name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must.Get(os.Create(filepath.Join(t.TempDir(), name)))(t)
 			files = append(files, f)
 			w.Replace(f)
 			w.Write([]byte(name + "\n"))
@@ -153,9 +151,7 @@ func TestJSONHasUnits(t *testing.T) {
 	log := logging.New(&hclog.LoggerOptions{Output: &out, JSONFormat: true})
 	log.Named("grant").With("step", time.Second).Warn("x", "in", 1500*time.Millisecond, "ends", time.Date(2026, 1, 2, 3, 4, 5, 6e6, time.UTC), "n", 3)
 	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out.Bytes(), &line))
 	for key, want := range map[string]any{"step": "1s", "in": "1.5s", "ends": "2026-01-02T03:04:05.006Z", "n": 3.0} {
 		if line[key] != want {
 			t.Errorf("%s is %v, want %v", key, line[key], want)

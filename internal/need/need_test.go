@@ -2,7 +2,6 @@ package need_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/need"
@@ -35,17 +34,5 @@ func TestWhatIsMissing(t *testing.T) {
 		if (len(a.failed) > 0) != tt.failed || (len(a.skipped) > 0) != tt.skipped {
 			t.Errorf("%s: failed with %v, skipped with %v", tt.name, a.failed, a.skipped)
 		}
-	}
-}
-
-func TestAProgramThatIsMissingIsNamed(t *testing.T) {
-	t.Setenv("CI", "")
-	a := &asked{TB: t}
-	need.Program(a, "no-such-program", "make moon")
-	if len(a.skipped) != 1 {
-		t.Fatalf("skipped with %v", a.skipped)
-	}
-	if said := a.skipped[0].(error).Error(); !strings.Contains(said, "no-such-program") || !strings.Contains(said, "`make moon`") {
-		t.Errorf("it says %q", said)
 	}
 }

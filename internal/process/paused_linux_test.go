@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -32,46 +33,29 @@ func TestMain(m *testing.M) {
 
 // What is paused runs nothing any more, on none of its threads.
 func TestPauseIsOfAllThreads(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	child := exec.Command(self, "busy")
-	said, err := child.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	said := must.Get(child.StderrPipe())(t)
+	must.Do(t, child.Start())
 	t.Cleanup(func() {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 	})
-	if _, err := said.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(said.Read(make([]byte, 1)))(t)
 	for range 50 {
-		if err := process.Pause(child.Process); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, process.Pause(child.Process))
 		tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", child.Process.Pid))
 		if err != nil || len(tasks) < 4 {
 			t.Fatalf("its threads are %q, %v", tasks, err)
 		}
 		for _, task := range tasks {
-			text, err := os.ReadFile(task)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(task))(t)
 			// The state follows the program's name, which may have spaces and stands in
 			// parentheses.
 			if _, state, _ := strings.Cut(string(text), ") "); !strings.HasPrefix(state, "T ") {
 				t.Fatalf("a thread of a process that is paused: %s", text)
 			}
 		}
-		if err := child.Process.Signal(syscall.SIGCONT); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, child.Process.Signal(syscall.SIGCONT))
 	}
 }

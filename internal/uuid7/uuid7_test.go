@@ -23,10 +23,7 @@ const cluster = "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"
 
 func coder(t testing.TB, layout, cluster string) (*uuid7.Coder, *generator.Layout) {
 	t.Helper()
-	l, err := generator.ParseLayout(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout(layout))(t)
 	c, err := uuid7.New(l, cluster)
 	if err != nil {
 		t.Fatal(err)
@@ -51,10 +48,7 @@ func anyLayout(t *rapid.T) *generator.Layout {
 	}
 	fields = rapid.Permutation(fields).Draw(t, "order")
 	epoch := rapid.Int64Range(0, 1<<61).Draw(t, "epoch")
-	l, err := generator.ParseLayout(strings.Join(fields, ",") + ";epoch=" + time.Unix(0, epoch).UTC().Format(time.RFC3339Nano))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(generator.ParseLayout(strings.Join(fields, ",") + ";epoch=" + time.Unix(0, epoch).UTC().Format(time.RFC3339Nano)))(t)
 	return l
 }
 
@@ -70,15 +64,9 @@ func anyID(t *rapid.T, l *generator.Layout, name string) int64 {
 func TestEachIDIsHadBackFromItsUUID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyLayout(t)
-		c, err := uuid7.New(l, cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(uuid7.New(l, cluster))(t)
 		id := anyID(t, l, "id")
-		u, err := c.Encode(id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must.Get(c.Encode(id))(t)
 		parts, err := l.Decompose(id)
 		if err != nil {
 			t.Fatal(err)
@@ -124,10 +112,7 @@ func order(l *generator.Layout, a, b int64) int {
 func TestUUIDsSortAsTheIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyLayout(t)
-		c, err := uuid7.New(l, cluster)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(uuid7.New(l, cluster))(t)
 		a := anyID(t, l, "a")
 		b := anyID(t, l, "b")
 		if rapid.Bool().Draw(t, "near") {
@@ -164,10 +149,7 @@ func TestNewSaysWhyALayoutHasNoUUIDs(t *testing.T) {
 		{"time=61@1us,worker=1,sequence=1;epoch=2026-01-01", cluster, "ends after the year 10889"},
 		{"time=1@1us,worker=31,sequence=31;epoch=2026-01-01", cluster, ""},
 	} {
-		l, err := generator.ParseLayout(c.layout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(generator.ParseLayout(c.layout))(t)
 		made, err := uuid7.New(l, c.cluster)
 		if (err == nil) != (c.want == "") || (made == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("New of %s and %q: %v; want %q", c.layout, c.cluster, err, c.want)
@@ -242,20 +224,14 @@ func TestClustersShareNoUUID(t *testing.T) {
 var vector = regexp.MustCompile("(?m)^\\| `(.*;epoch=.*)` \\| (\\d+) \\| `(.*)` \\|$")
 
 func TestVectorsOfThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/forms.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../docs/forms.md"))(t)
 	rows := vector.FindAllStringSubmatch(string(page), -1)
 	if len(rows) < 10 {
 		t.Fatalf("docs/forms.md has %d vectors of UUIDs", len(rows))
 	}
 	for _, row := range rows {
 		c, _ := coder(t, row[1], cluster)
-		id, err := strconv.ParseInt(row[2], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(strconv.ParseInt(row[2], 10, 64))(t)
 		if got := string(c.AppendText(nil, id)); got != row[3] {
 			t.Errorf("layout %s: %d is %s, the page says %s", row[1], id, got, row[3])
 		}

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func put(t *testing.T, path, content string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 }
 
 // still is a clock that never lets the follower look by itself.
@@ -31,10 +30,7 @@ func TestWhatTheFileSays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "offset")
 	var reports []string
 	put(t, path, "5ns")
-	d, err := follow(still{}, path, func(err error) { reports = append(reports, err.Error()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(follow(still{}, path, func(err error) { reports = append(reports, err.Error()) }))(t)
 	defer d.close()
 	for i, tt := range []struct {
 		content string // "-": the file is gone
