@@ -198,17 +198,10 @@ func TestProgramOutlivesItsLogAndItsTerminal(t *testing.T) {
 
 	t.Run("a signal to stop that comes a second after the first ends it at once", func(t *testing.T) {
 		d := start(t, program, nil)
-		late, err := net.Dial("unix", d.socket) // takes no replies, which holds the end up
-		if err != nil {
-			t.Fatal(err)
-		}
+		late := must.Get(net.Dial("unix", d.socket))(t) // takes no replies, which holds the end up
 		defer late.Close()
-		if _, err := late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := late.Read(make([]byte, 1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(late.Write([]byte(strings.Repeat("NEXT 65536\r\n", 8))))(t)
+		must.Get(late.Read(make([]byte, 1)))(t)
 		ended := make(chan error, 1)
 		begun := time.Now()
 		d.signal(syscall.SIGTERM)

@@ -24,28 +24,10 @@ import (
 // refused asks until a request is refused with a code.
 func (r *running) refused(code string, args ...any) {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
-	defer stop()
-	for {
+	must.Soon(r.t, func() bool {
 		_, err := r.do(args...)
-		if err != nil && strings.Contains(err.Error(), "code="+code) {
-			return
-		}
-		if ctx.Err() != nil {
-			r.t.Fatalf("%v gets %v, not %s", args, err, code)
-		}
-	}
-}
-
-func TestADaemonThatIsWellShowsNoCode(t *testing.T) {
-	r := start(t, config(dir(t)))
-	r.next()
-	shown := r.codes()
-	for _, e := range condition.Table {
-		if shown[e.Code] {
-			t.Errorf("%s is shown", e.Code)
-		}
-	}
+		return err != nil && strings.Contains(err.Error(), "code="+code)
+	}, "%v gets %s", args, code)
 }
 
 // A coordinator that takes connections and answers none.
@@ -243,6 +225,12 @@ func TestStepsOfTheClockAreSeen(t *testing.T) {
 	c.Time.ForwardHold = time.Second
 	r := start(t, c)
 	r.next()
+	shown := r.codes()
+	for _, e := range condition.Table {
+		if shown[e.Code] {
+			t.Errorf("%s is shown of a daemon that is well", e.Code)
+		}
+	}
 	clock.By.Add(-int64(10 * time.Second))
 	r.shows("clock-behind")
 	clock.By.Add(int64(10 * time.Second))
@@ -275,23 +263,14 @@ func TestASessionThatExpiresUnaskedIsFollowedByAnother(t *testing.T) {
 	c := config(dir(t))
 	c.Cluster.Coord, c.Grant.Publish = etcd.URL("x"), 100*time.Millisecond
 	r := start(t, c)
-	unasked := func(what string, done func(info map[string]string) bool) map[string]string {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); ; {
-			switch info := r.info(); {
-			case done(info):
-				return info
-			case time.Now().After(end):
-				t.Fatalf("%s: not within a minute; INFO: %v; the log:\n%s", what, info, r.log)
-			}
-		}
-	}
-	before := unasked("a grant", func(info map[string]string) bool { return info["ceiling"] != "0" })
+	must.Soon(t, func() bool { return r.info()["ceiling"] != "0" }, "a grant; the log:\n%s", r.log)
+	before := r.info()["claim"]
 	leases := must.Get(etcd.Client().Leases(t.Context()))(t)
 	for _, lease := range leases.Leases {
 		must.Get(etcd.Client().Revoke(t.Context(), lease.ID))(t)
 	}
-	unasked("another claim", func(info map[string]string) bool {
-		return info["claimed"] == "true" && info["claim"] != before["claim"]
-	})
+	must.Soon(t, func() bool {
+		now := r.info()
+		return now["claimed"] == "true" && now["claim"] != before
+	}, "another claim; the log:\n%s", r.log)
 }

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/condition"
@@ -87,37 +86,6 @@ func TestScheduleTwoDefaults(t *testing.T) {
 		}
 		if !strings.Contains(r.log.String(), "unique on this host only") || !strings.Contains(r.log.String(), r.config.Cluster.Coord) {
 			t.Errorf("the log does not say it:\n%s", r.log)
-		}
-	}
-}
-
-func TestSocketPathThatIsSomethingElse(t *testing.T) {
-	d := dir(t)
-	c := config(d)
-	must.Do(t, os.WriteFile(c.Socket.Path, []byte("precious"), 0o600))
-	if err := launch(t, c).End(); err == nil {
-		t.Error("a regular file was taken for a socket")
-	}
-	if b, err := os.ReadFile(c.Socket.Path); err != nil || string(b) != "precious" {
-		t.Errorf("the file is now %q, %v", b, err)
-	}
-}
-
-func TestAnotherLayoutThanTheClusters(t *testing.T) {
-	c := config(dir(t))
-	r := start(t, c)
-	r.next()
-	r.Stop()
-	other := c
-	other.IDs.Layout = "twitter"
-	err := launch(t, other).End()
-	var layout *coord.LayoutError
-	if !errors.As(err, &layout) {
-		t.Fatalf("ended with %v", err)
-	}
-	for _, text := range []string{layoutOf(t, c).String(), layoutOf(t, other).String()} {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("%q does not show %s", err, text)
 		}
 	}
 }
@@ -211,6 +179,8 @@ func TestValidate(t *testing.T) {
 		{"coord", func(c *daemon.Config) { c.Cluster.Coord = "redis://h" }},
 		{"ttl", func(c *daemon.Config) { c.Cluster.TTL = time.Second }},
 		{"layout", func(c *daemon.Config) { c.IDs.Layout = "nonsense" }},
+		{"form", func(c *daemon.Config) { c.IDs.Form = "strin" }},
+		{"form", func(c *daemon.Config) { c.IDs.Form, c.IDs.Layout = "uuid", "flakeward;epoch=1960-01-01" }},
 		{"datacenter", func(c *daemon.Config) { c.IDs.Datacenter = 1 }},
 		{"sequence-start", func(c *daemon.Config) { c.IDs.SequenceStart = "" }},
 		{"max-sleep", func(c *daemon.Config) { c.Waiting.MaxSleep = 2 * time.Second }},

@@ -45,7 +45,7 @@ func scrape(d *daemon.Daemon) (status int, text string, values map[string]string
 func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	found := make(chan *daemon.Daemon, 1)
 	c := config(dir(t))
-	c.Waiting.Rate = "100000/s"
+	c.Waiting.Rate = "1000/s+100"
 	r := startBy(t, c, scraped(found))
 	d := <-found
 	for range 5 {
@@ -53,10 +53,11 @@ func TestMetricsAndINFOHaveTheSameFigures(t *testing.T) {
 	}
 	_, _ = r.do("NEXT", 20)
 	_, _ = r.do("NEXT", 0)
-	in := r.info()
-	for again := time.NewTicker(5 * time.Millisecond); in["state"] != "ready"; <-again.C {
-		in = r.info()
+	if _, err := r.do("RUN", 65536); err == nil || !strings.Contains(err.Error(), "at the user's rate of 1000/s: at most ") {
+		t.Errorf("a count over the rate: %v", err)
 	}
+	in := r.info()
+	must.Soon(t, func() bool { in = r.info(); return in["state"] == "ready" }, "ready")
 	_, _, got := scrape(d)
 	sum := func(prefix string) (n int) {
 		for name, value := range got {

@@ -112,23 +112,8 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Stop(0)
 	backup := etcd.Backup()
 	etcd.Start(0)
-	await := func(what string, done func(info map[string]string) bool) {
-		t.Helper()
-		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-		defer stop()
-		for info := r.info(); !done(info); info = r.info() {
-			if ctx.Err() != nil {
-				t.Fatalf("%s: not yet; INFO says %v", what, info)
-			}
-			if id := r.next(); id <= last {
-				t.Fatalf("ID %d after %d", id, last)
-			} else {
-				last = id
-			}
-		}
-	}
 	var ceiling string
-	await("granted after the backup", func(info map[string]string) bool {
+	r.until("granted after the backup", func(info map[string]string) bool {
 		if info["condition"] != "" || ceiling == "" {
 			ceiling = info["ceiling"]
 			return false
@@ -139,7 +124,7 @@ func TestRestoredCoordinator(t *testing.T) {
 	etcd.Restore(backup)
 	etcd.Start(0)
 	r.tells("coordinator-restored", condition.Restored.Do(), false)
-	await("the restore is seen", func(info map[string]string) bool {
+	r.until("the restore is seen", func(info map[string]string) bool {
 		return strings.Contains(info["condition"], "cluster raise") && strings.HasPrefix(info["condition"], "since ")
 	})
 	if id := r.next(); id <= last {

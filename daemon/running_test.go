@@ -77,18 +77,13 @@ func (r *running) web() *http.Client {
 // untilServed waits until somebody listens on the socket, which is before there are IDs.
 func (r *running) untilServed() {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), timeout)
-	defer stop()
-	for again := time.NewTicker(5 * time.Millisecond); ; <-again.C {
+	must.Soon(r.t, func() bool {
 		conn, err := net.Dial("unix", r.config.Socket.Path)
 		if err == nil {
 			_ = conn.Close()
-			return
 		}
-		if ctx.Err() != nil {
-			r.t.Fatalf("nobody listens: %v; the log:\n%s", err, r.log)
-		}
-	}
+		return err == nil
+	}, "somebody listens; the log:\n%s", r.log)
 }
 
 func (r *running) do(args ...any) (any, error) {
@@ -132,13 +127,7 @@ func (r *running) codes() map[condition.Code]bool {
 // shows waits until a scrape shows a code. A daemon that is well shows none.
 func (r *running) shows(code condition.Code) {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
-	defer stop()
-	for again := time.NewTicker(5 * time.Millisecond); !r.codes()[code]; <-again.C {
-		if ctx.Err() != nil {
-			r.t.Fatalf("a scrape does not show %s but %v; the log:\n%s", code, r.codes(), r.log)
-		}
-	}
+	must.Soon(r.t, func() bool { return r.codes()[code] }, "a scrape shows %s; the log:\n%s", code, r.log)
 }
 
 // tells waits until INFO has a code, and wants what to do about it in INFO, /readyz, the command
@@ -174,13 +163,7 @@ func (r *running) tells(code condition.Code, do string, logged bool) {
 // says waits until the log has a text.
 func (r *running) says(text string) {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), time.Minute)
-	defer stop()
-	for again := time.NewTicker(5 * time.Millisecond); !strings.Contains(r.log.String(), text); <-again.C {
-		if ctx.Err() != nil {
-			r.t.Fatalf("the log does not say %q:\n%s", text, r.log)
-		}
-	}
+	must.Soon(r.t, func() bool { return strings.Contains(r.log.String(), text) }, "the log says %q:\n%s", text, r.log)
 }
 
 // timeout bounds a wait for something that takes well below a second.
@@ -190,14 +173,11 @@ const timeout = time.Minute
 // Each ID must come.
 func (r *running) until(what string, done func(info map[string]string) bool) map[string]string {
 	r.t.Helper()
-	ctx, stop := context.WithTimeout(r.t.Context(), timeout)
-	defer stop()
-	for ctx.Err() == nil {
+	var info map[string]string
+	must.Soon(r.t, func() bool {
 		r.next()
-		if info := r.info(); done(info) {
-			return info
-		}
-	}
-	r.t.Fatalf("%s: not within %v; INFO: %v; the log:\n%s", what, timeout, r.info(), r.log)
-	return nil
+		info = r.info()
+		return done(info)
+	}, "%s; the log:\n%s", what, r.log)
+	return info
 }

@@ -9,26 +9,6 @@ import (
 
 const tenanted = "time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01"
 
-// A tenant of the configuration is asked for by its name.
-func TestTenantsHaveNames(t *testing.T) {
-	c := config(dir(t))
-	c.IDs.Layout, c.IDs.Tenants = tenanted, map[string]uint64{"orders": 3, "mail": 9}
-	r := start(t, c)
-	for name, number := range c.IDs.Tenants {
-		ids, err := r.client.Do(t.Context(), "NEXT", 1, "TENANT", name).Int64Slice()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		fields, err := r.client.Do(t.Context(), "DECODE", ids[0]).Result()
-		if m, ok := fields.(map[any]any); err != nil || !ok || m["tenant"] != int64(number) {
-			t.Errorf("DECODE: %v, %v; want tenant %d", fields, err, number)
-		}
-	}
-	if _, err := r.do("NEXT", 5, "TENANT", "order"); err == nil || err.Error() != "ERR there is no tenant 'order': did you mean 'orders'?" {
-		t.Errorf("a misspelt name: %v", err)
-	}
-}
-
 func TestTenantsThatDoNotFitAreRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, layout string

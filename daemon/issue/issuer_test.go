@@ -10,7 +10,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 const perTick = 4096 // IDs of a tick in the default layout
@@ -280,21 +279,5 @@ func TestCheckAsksBeforeARequestDoes(t *testing.T) {
 	b.clock.Step(-time.Second)
 	if b.Check(); len(b.owner.released) != 0 {
 		t.Errorf("asked for another worker ID although the ring serves")
-	}
-}
-
-func BenchmarkTake(b *testing.B) {
-	layout := must.Get(generator.ParseLayout("time=33@1ms,worker=10,sequence=20;epoch=2026-11-01"))(b)
-	lane := must.Get(generator.NewLane(layout, 0, 1, 0))(b)
-	lane.Roll()
-	lane.Raise(layout.MaxTick())
-	limits := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, time.Millisecond))(b)
-	i := issue.New(layout, clockguard.System{}, issue.Limits{Guard: limits, MaxBlock: time.Second}, &owner{})
-	i.Use(lane)
-	b.ReportAllocs()
-	var conn issue.Connection
-	for b.Loop() {
-		conn.Begin()
-		i.Take(&conn, 0, 1)
 	}
 }

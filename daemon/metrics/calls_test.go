@@ -9,7 +9,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/queue"
-	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -92,21 +91,6 @@ func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
 	elsewhere := w.metrics.Coordinator(struct{ coord.Coordinator }{}).(can)
 	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil {
 		t.Errorf("a coordinator that cannot tell is told as %v", err)
-	}
-}
-
-func TestIDsAreShownByLaneAndByForm(t *testing.T) {
-	w := newFixture(t)
-	w.counts.IDs(tally.Integer).Add(7)
-	w.counts.IDs("uuid").Add(2)
-	w.counts.IDs("uuid").Add(1)
-	got := w.scrape(t)
-	for name, want := range map[string]string{
-		`total`: "10", `by_form_total{form="integer"}`: "7", `by_form_total{form="uuid"}`: "3",
-	} {
-		if n := got["flakeward_ids_issued_"+name]; n != want {
-			t.Errorf("%s is %q, want %s", name, n, want)
-		}
 	}
 }
 

@@ -163,7 +163,7 @@ func TestOutputOfEachFormIsBounded(t *testing.T) {
 			c := client{handler: formed(t, &ticks{next: 1 << 62}, func(c *resp.Config) { c.Limits.Output = limit })}
 			c.send([]byte("HELLO " + version + "\r\n"))
 			c.longest = 0
-			c.send([]byte("FORM " + name + "\r\nNEXT 5000\r\n" + strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 500)))
+			c.send([]byte("FORM " + name + "\r\nNEXT 5000\r\n" + strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 500) + strings.Repeat("PING\r\n", 500)))
 			if c.longest > limit+2*50 || c.writes < 5 {
 				t.Errorf("%s, RESP%s: up to %d bytes at once, %d writes", name, version, c.longest, c.writes)
 			}
@@ -218,7 +218,7 @@ func TestTheSameRequestsInARow(t *testing.T) {
 
 func TestFormsAllocateNothing(t *testing.T) {
 	for _, name := range form.Names() {
-		for _, in := range []string{strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 16), "*2\r\n$4\r\nNEXT\r\n$4\r\n1000\r\n", "*3\r\n$4\r\nNEXT\r\n$2\r\nAS\r\n$6\r\nbase62\r\n"} {
+		for _, in := range []string{strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 16), "*2\r\n$4\r\nNEXT\r\n$4\r\n1000\r\n", "*3\r\n$4\r\nNEXT\r\n$2\r\nAS\r\n$6\r\nbase62\r\n", "*2\r\n$3\r\nRUN\r\n$4\r\n5000\r\n", "*1\r\n$4\r\nPING\r\n"} {
 			h := formed(t, &ticks{next: 1 << 60, each: 4096}, nil)
 			out := make([]byte, 0, 256<<10)
 			var s resp.Session
@@ -234,7 +234,7 @@ func TestFormsAllocateNothing(t *testing.T) {
 					in = in[used:]
 				}
 			}); n != 0 {
-				t.Errorf("%s, %q: %v allocations", name, in[:20], n)
+				t.Errorf("%s, %.20q: %v allocations", name, in, n)
 			}
 		}
 	}

@@ -348,33 +348,6 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// However many IDs are asked for, no call appends much more than the limit.
-func TestOutputIsBounded(t *testing.T) {
-	const limit = 1000
-	c := client{handler: handler(t, &ticks{next: 1 << 62}, "twitter", resp.Limits{Output: limit})}
-	c.send([]byte("NEXT 65536\r\n" + strings.Repeat("*1\r\n$4\r\nNEXT\r\n", 500) + strings.Repeat("PING\r\n", 500)))
-	lines := strings.Split(string(c.out), "\r\n")
-	if want := 1 + 65536 + 500 + 500 + 1; len(lines) != want {
-		t.Errorf("%d lines, want %d", len(lines), want)
-	}
-	if lines[0] != "*65536" || lines[1] != ":4611686018427387904" || lines[65536] != ":4611686018427453439" || lines[65537] != ":4611686018427453440" {
-		t.Errorf("wrong lines: %q %q %q %q", lines[0], lines[1], lines[65536], lines[65537])
-	}
-	if c.longest > limit+30 || c.writes < 1000 {
-		t.Errorf("up to %d bytes at once, %d writes", c.longest, c.writes)
-	}
-}
-
-func TestTenantReachesTheSource(t *testing.T) {
-	source := &ticks{}
-	h := handler(t, source, "time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2020-01-01", resp.Limits{})
-	for in, want := range map[string]uint32{"NEXT TENANT 15\r\n": 15, "NEXT 2 TENANT 3\r\n": 3, "RUN 2 TENANT 4\r\n": 4, "NEXT\r\n": 0} {
-		if ask(h, in); source.tenant != want {
-			t.Errorf("%q: tenant %d, want %d", in, source.tenant, want)
-		}
-	}
-}
-
 // Neighbours in a run differ by the layout's step, also where the sequence is not the lowest field.
 func TestStep(t *testing.T) {
 	for _, output := range []int{0, 30} { // the latter is room for one ID at a time
@@ -401,9 +374,14 @@ func TestDecodedTime(t *testing.T) {
 	}
 }
 
-func TestEveryRefusalHasAText(t *testing.T) {
+func TestEveryRefusalHasATextAndACode(t *testing.T) {
+	codes := map[string]bool{"": true}
 	for k := resp.UnknownCommand; k <= resp.BrokenFrame; k++ {
 		r := resp.Refuse(k)
+		if codes[r.Code] {
+			t.Errorf("kind %d has the code %q, which it has for itself", k, r.Code)
+		}
+		codes[r.Code] = true
 		if r.Prefix == "" || r.Text == "" || r.Prefix != strings.ToUpper(r.Prefix) || strings.Contains(r.Prefix, " ") {
 			t.Errorf("kind %d: %+v", k, r)
 		}

@@ -20,7 +20,7 @@ func TestATenantIsAskedForByItsName(t *testing.T) {
 	source := &ticks{}
 	h := named(t, source)
 	for in, want := range map[string]uint32{
-		"NEXT TENANT orders\r\n": 3, "NEXT 5 TENANT orders\r\n": 3, "RUN 2 tenant orders\r\n": 3, "NEXT TENANT 4\r\n": 4, "NEXT TENANT rest\r\n": 0,
+		"NEXT TENANT orders\r\n": 3, "NEXT 5 TENANT orders\r\n": 3, "RUN 2 tenant orders\r\n": 3, "NEXT TENANT 15\r\n": 15, "NEXT\r\n": 0, "NEXT TENANT rest\r\n": 0,
 		"*4\r\n$4\r\nNEXT\r\n$1\r\n2\r\n$6\r\nTENANT\r\n$6\r\norders\r\n": 3,
 	} {
 		source.tenant = 99

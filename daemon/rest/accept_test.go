@@ -15,6 +15,7 @@ func TestATypeThatIsNotAcceptedIsNotSent(t *testing.T) {
 		"application/json;q=0, */* ; q=0.0, text/plain": "text/plain",
 		"text/plain;format=flowed;q=0":                  "application/json",
 		"text/plain;q=0.001":                            "text/plain",
+		"TEXT/Plain":                                    "text/plain",
 		"text/plain;q=x":                                "text/plain",
 		"text/plain;q":                                  "text/plain",
 	} {

@@ -3,6 +3,7 @@ package rest
 import (
 	"io"
 	"net"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 func TestClientsThatSendABodyAndGoTakeNoIDs(t *testing.T) {
 	s := start(t, "twitter", nil)
 	s.set(0, nil)
+	before := runtime.NumGoroutine()
 	const get = "GET /v1/ids HTTP/1.1\r\nHost: f\r\n"
 	const post = "POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Type: application/x-www-form-urlencoded\r\n"
 	for name, send := range map[string]string{
@@ -46,4 +48,5 @@ func TestClientsThatSendABodyAndGoTakeNoIDs(t *testing.T) {
 	if s.set(1<<20, nil); s.next != 0 || s.issued.Load() != 0 || s.burnt.Load() != 0 {
 		t.Errorf("%d IDs were taken, %d issued, %d burnt", s.next, s.issued.Load(), s.burnt.Load())
 	}
+	must.Soon(t, func() bool { return runtime.NumGoroutine() <= before+3 }, "no more goroutines than before")
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // held is a connection that is counted for.
@@ -34,13 +35,7 @@ func holding(t *testing.T, change func(*Config)) (*site, *atomic.Int64) {
 
 func untilHeld(t *testing.T, bytes *atomic.Int64, what string, is func(n int64) bool) {
 	t.Helper()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for end := time.Now().Add(20 * time.Second); !is(bytes.Load()); <-again.C {
-		if time.Now().After(end) {
-			t.Fatalf("%d bytes are kept, want %s", bytes.Load(), what)
-		}
-	}
+	must.Soon(t, func() bool { return is(bytes.Load()) }, "%s are kept", what)
 }
 
 // A request of HTTP/2 counts for its connection with its header until it has ended, and one whose
@@ -55,10 +50,7 @@ func TestRequestsOfHTTP2CountForTheirConnection(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	ended := make(chan error, 3)
 	for _, path := range []string{"/v1/ids", "/v1/runs", "/v1/ids?count=2"} {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://f"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(ctx, http.MethodGet, "http://f"+path, nil))(t)
 		r.Header.Set("X", strings.Repeat("x", long))
 		go func() {
 			reply, err := transport.RoundTrip(r)
@@ -80,13 +72,8 @@ func TestRequestsOfHTTP2CountForTheirConnection(t *testing.T) {
 func TestALargeReplyCountsForItsConnection(t *testing.T) {
 	for _, accept := range []string{"application/json", "text/plain", "application/x-ndjson"} {
 		s, bytes := holding(t, nil)
-		c, err := net.Dial("unix", s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(c, "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\nAccept: "+accept+"\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(net.Dial("unix", s.path))(t)
+		must.Get(io.WriteString(c, "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\nAccept: "+accept+"\r\n\r\n"))(t)
 		untilHeld(t, bytes, "a reply", func(n int64) bool { return n > 65536*5 && n < 65536*60 })
 		reply, err := http.ReadResponse(bufio.NewReader(c), nil)
 		if err == nil {
@@ -104,22 +91,12 @@ func TestALargeReplyCountsForItsConnection(t *testing.T) {
 // that is sent ahead.
 func TestAConnectionOfHTTP2IsToldItsLimits(t *testing.T) {
 	s := start(t, "twitter", nil)
-	c, err := net.Dial("unix", s.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(net.Dial("unix", s.path))(t)
 	defer c.Close() // it has nothing to lose
 	in := http2.NewFramer(c, c)
-	if _, err := io.WriteString(c, http2.ClientPreface); err != nil {
-		t.Fatal(err)
-	}
-	if err := in.WriteSettings(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := in.ReadFrame()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Get(io.WriteString(c, http2.ClientPreface))(t)
+	must.Do(t, in.WriteSettings())
+	f := must.Get(in.ReadFrame())(t)
 	settings := f.(*http2.SettingsFrame)
 	for id, want := range map[http2.SettingID]uint32{
 		http2.SettingMaxFrameSize: 16 << 10, http2.SettingInitialWindowSize: 64 << 10, http2.SettingMaxConcurrentStreams: 100,
@@ -128,14 +105,9 @@ func TestAConnectionOfHTTP2IsToldItsLimits(t *testing.T) {
 			t.Errorf("%v is %d, want %d", id, got, want)
 		}
 	}
-	if err := in.WritePing(false, [8]byte{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, in.WritePing(false, [8]byte{}))
 	for ahead := 65535; ; { // as HTTP/2 has it at the beginning
-		f, err := in.ReadFrame()
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(in.ReadFrame())(t)
 		if w, ok := f.(*http2.WindowUpdateFrame); ok && w.StreamID == 0 {
 			if ahead += int(w.Increment); ahead > 64<<10 {
 				t.Errorf("%d bytes may be sent ahead", ahead)

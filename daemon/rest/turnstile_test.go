@@ -57,15 +57,9 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 			ended <- err
 		}()
 	}
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for waits := 0; waits < 3; <-again.C {
-		waits = enter.Waiting(queue.User{UID: queue.Nobody})
-		select {
-		case what := <-begun:
-			t.Fatalf("%s has begun", what)
-		default:
-		}
+	must.Soon(t, func() bool { return enter.Waiting(queue.User{UID: queue.Nobody}) == 3 }, "three wait")
+	if len(begun) > 0 {
+		t.Errorf("%s has begun", <-begun)
 	}
 	release()
 	for range 3 {

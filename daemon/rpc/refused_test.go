@@ -86,7 +86,7 @@ func TestEachMessageOfAStreamIsCountedByItsCode(t *testing.T) {
 		t.Error("a further answer")
 	}
 	_ = stream.CloseResponse() // it has ended
-	s.until(func() bool { return s.serving == 0 })
+	s.until(t, func() bool { return s.serving == 0 })
 	if seen := s.counted(); len(seen) != 2 || seen["stream ok"] != 2 || seen["stream count-too-high"] != 3 {
 		t.Errorf("counted as %v", seen)
 	}
@@ -98,7 +98,7 @@ func TestAWatchTellsEachChangeOfHealth(t *testing.T) {
 	ready := false
 	set := func(is bool) { mu.Lock(); defer mu.Unlock(); ready = is }
 	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	s := &site{change: make(chan struct{})}
+	s := &site{}
 	s.serve(t, rest.Config{
 		Clock: clock, Layout: start(t).layout,
 		Health: rest.Health{Ready: func() rest.Readiness { mu.Lock(); defer mu.Unlock(); return rest.Readiness{Ready: ready} }, Live: func(context.Context) error { return nil }},

@@ -32,8 +32,7 @@ type site struct {
 	pool    *issue.Issuer
 
 	mu            sync.Mutex
-	change        chan struct{} // closed with each change of the rest
-	waits, waited int64         // requests that wait, and that ever did
+	waits, waited int64 // requests that wait, and that ever did
 	issued, burnt uint64
 	codes         map[string]int        // of calls that were counted
 	serving       int                   // requests
@@ -53,26 +52,12 @@ func (s *site) note(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change()
-	close(s.change)
-	s.change = make(chan struct{})
 }
 
-// until returns once that is so, which is looked at with each change and from time to time.
-func (s *site) until(is func() bool) {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for {
-		s.mu.Lock()
-		ok, change := is(), s.change
-		s.mu.Unlock()
-		if ok {
-			return
-		}
-		select {
-		case <-change:
-		case <-tick.C:
-		}
-	}
+// until waits until that is so.
+func (s *site) until(t *testing.T, is func() bool) {
+	t.Helper()
+	must.Soon(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return is() }, "as it should be")
 }
 
 // The site implements await.Counter.
@@ -88,7 +73,7 @@ func (s *site) Request(command, code string) {
 func start(t *testing.T) *site {
 	t.Helper()
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
-	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), change: make(chan struct{}), codes: map[string]int{}}
+	s := &site{layout: layout, clock: clocktest.NewManual(layout.Epoch().Add(1000 * time.Hour)), codes: map[string]int{}}
 	guard := must.Get(clockguard.NewLimits(5*time.Millisecond, 2*time.Second, layout.TickLength()))(t)
 	i := issue.New(layout, s.clock, issue.Limits{Guard: guard, RestartWait: time.Second, MaxBlock: time.Minute}, owner{})
 	s.lane = must.Get(generator.NewLane(layout, 0, 7, 1))(t)
@@ -170,11 +155,11 @@ func (s *site) crowd(t *testing.T, each int, wait bool, be func(*caller, <-chan 
 		}
 	}
 	if wait {
-		s.until(func() bool { return s.waits == int64(each*len(calls)) })
+		s.until(t, func() bool { return s.waits == int64(each*len(calls)) })
 	}
 	close(waits)
 	all.Wait()
-	s.until(func() bool { return s.waits == 0 && s.serving == 0 && len(s.conns) == 0 })
+	s.until(t, func() bool { return s.waits == 0 && s.serving == 0 && len(s.conns) == 0 })
 	if s.issued != 0 || s.burnt != 0 {
 		t.Errorf("after those who each %s, %d IDs were issued and %d burnt", what, s.issued, s.burnt)
 	}
@@ -191,7 +176,7 @@ func (s *site) whole(t *testing.T) {
 	most := uint32(portion - portion/8)
 	_, err := flakewardv1connect.NewIdServiceClient(c.client, "http://f", connect.WithGRPC()).Run(t.Context(), connect.NewRequest(&flakewardv1.RunRequest{Count: most}))
 	c.end()
-	s.until(func() bool { return len(s.conns) == 0 })
+	s.until(t, func() bool { return len(s.conns) == 0 })
 	if rest := s.exhaust(); err != nil || s.waited != waited || s.issued != uint64(most) || rest != portion/8 || s.burnt != 0 {
 		t.Errorf("of a tick's %d IDs somebody asks for %d: %v, %d requests waited, %d were issued; %d are left, %d burnt",
 			portion, most, err, s.waited-waited, s.issued, rest, s.burnt)

@@ -16,7 +16,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -142,8 +141,7 @@ func TestDrainWhileAdopting(t *testing.T) {
 		}
 		e.drain()
 	})
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	s := New(Config{Source: newStore(-1), Layout: layout, Log: hclog.New(&hclog.LoggerOptions{Output: logged(adopting)})})
+	s := New(Config{Source: newStore(-1), Layout: twitter(t), Log: hclog.New(&hclog.LoggerOptions{Output: logged(adopting)})})
 	e = must.Get(startLoop(s.config, s.web))(t)
 	close(started)
 	must.Do(t, e.add(unwatched{file: file}, client{id: 1}))
@@ -164,8 +162,7 @@ func TestEndIsNotTakenForTheNext(t *testing.T) {
 	h := &host{path: filepath.Join(t.TempDir(), "s")}
 	l := must.Get(net.Listen("unix", h.path))(t)
 	defer l.Close()
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	s := New(Config{Source: newStore(-1), Layout: layout})
+	s := New(Config{Source: newStore(-1), Layout: twitter(t)})
 	e := must.Get(startLoop(s.config, s.web))(t)
 	var clients [4]*peer
 	var served [4]net.Conn // all there before the first is added, so each takes the number that the one before it had in the loop

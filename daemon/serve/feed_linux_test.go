@@ -80,8 +80,7 @@ func TestDrainLeavesAKeptSocketAlone(t *testing.T) {
 	file := must.Get(l.File())(t) // another process's
 	defer file.Close()
 	_ = unix.SetNonblock(int(file.Fd()), true)
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	s := New(Config{Source: newStore(-1), Layout: layout, Version: "test"})
+	s := New(Config{Source: newStore(-1), Layout: twitter(t), Version: "test"})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(t.Context(), kept{l}) }()
 	p := (&host{Server: s, path: path}).dial(t)

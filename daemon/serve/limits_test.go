@@ -14,20 +14,13 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
 // until waits for a count of the server's.
 func (h *host) until(t *testing.T, what string, met func(Counters) bool) {
 	t.Helper()
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for end := time.Now().Add(deadline); !met(h.Counters()); <-again.C {
-		if time.Now().After(end) {
-			t.Fatalf("%s never came about: %+v", what, h.Counters())
-		}
-	}
+	must.Soon(t, func() bool { return met(h.Counters()) }, "%s", what)
 }
 
 func TestOverTheBudgetTheLargestHalfRequestEndsAndOthersGoOn(t *testing.T) {
@@ -154,7 +147,7 @@ func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
 // A client that connects again and again takes little of the processor.
 func TestRefusalsArePacedOnceThereAreMoreThanTheQueueHolds(t *testing.T) {
 	clock := clocktest.NewManual(time.Unix(0, 0))
-	s := New(Config{Source: newStore(-1), Layout: must.Get(generator.ParseLayout("twitter"))(t), Clock: clock})
+	s := New(Config{Source: newStore(-1), Layout: twitter(t), Clock: clock})
 	for i := range refusalsAhead {
 		if pause := s.paced(); pause != 0 {
 			t.Fatalf("a pause of %v after %d", pause, i+1)

@@ -19,10 +19,6 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-func twitter(t *testing.T) *generator.Layout {
-	return must.Get(generator.ParseLayout("twitter"))(t)
-}
-
 // still is a loop whose rounds the test has it do.
 type still struct {
 	*loop

@@ -16,7 +16,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/need"
 )
 
@@ -206,9 +205,8 @@ func TestWhoWaitsInTurnIsTriedWhenNamed(t *testing.T) {
 // newTurns has two users.
 func newTurns(t *testing.T, clock clockguard.Clock) (of *turns, h *resp.Handler, many, one *load) {
 	t.Helper()
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
 	of = &turns{clock: clock, users: make(map[budget.User]*load)}
-	return of, resp.NewHandler(resp.Config{Layout: layout}), of.come(1, nil), of.come(2, nil)
+	return of, resp.NewHandler(resp.Config{Layout: twitter(t)}), of.come(1, nil), of.come(2, nil)
 }
 
 // Of a round with many events each user has its first, wherever in the round they are.

@@ -27,7 +27,6 @@ type store struct {
 	mu     sync.Mutex
 	next   int64
 	left   int // -1: any number
-	err    error
 	wait   issue.Wait
 	waited chan struct{} // gets one for each request that has to wait
 }
@@ -40,8 +39,6 @@ func (s *store) Take(_ *issue.Connection, _ uint32, n int) (generator.Run, issue
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.err != nil:
-		return generator.Run{}, issue.Wait{Err: s.err}
 	case s.left == 0:
 		s.waited <- struct{}{}
 		return generator.Run{}, s.wait
@@ -60,12 +57,6 @@ func (s *store) put(left int) {
 	s.left = left
 }
 
-func (s *store) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.err = err
-}
-
 // host is a server under test.
 type host struct {
 	*Server
@@ -73,13 +64,16 @@ type host struct {
 	served chan error // gets what Serve returned
 }
 
+func twitter(t *testing.T) *generator.Layout {
+	return must.Get(generator.ParseLayout("twitter"))(t)
+}
+
 // deadline ends a test that would hang, so that it fails instead.
 const deadline = 30 * time.Second
 
 func start(t *testing.T, source resp.Source, change func(*Config)) *host {
 	t.Helper()
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	c := Config{Source: source, Layout: layout, Version: "test"}
+	c := Config{Source: source, Layout: twitter(t), Version: "test"}
 	if change != nil {
 		change(&c)
 	}
@@ -135,22 +129,6 @@ func (p *peer) wantEnd() {
 	}
 }
 
-func TestPipeline(t *testing.T) {
-	p := start(t, newStore(-1), nil).dial(t)
-	p.send("*1\r\n$4\r\nNEXT\r\n*1\r\n$4\r\nNEXT\r\nPING\r\nNEXT 2\r\nRUN 5\r\nNOSUCH\r\n")
-	p.want(":0\r\n:1\r\n+PONG\r\n*2\r\n:2\r\n:3\r\n*3\r\n:1\r\n:4\r\n:5\r\n-ERR unknown command 'NOSUCH'")
-}
-
-func TestRequestInPieces(t *testing.T) {
-	p := start(t, newStore(-1), nil).dial(t)
-	for range 3 { // the PING's reply shows that the piece before has arrived by itself
-		p.send("PING\r\n*1\r\n$4\r\nNE")
-		p.want("+PONG\r\n")
-		p.send("XT\r\n")
-		p.in.Discard(4) // the next read fails as well
-	}
-}
-
 // A request that waits holds up what follows on its connection, and nothing else.
 func TestWaitingHoldsUpNobodyElse(t *testing.T) {
 	s := newStore(0)
@@ -183,17 +161,6 @@ func TestWaitIsOverByItself(t *testing.T) {
 	}
 }
 
-func TestUnavailable(t *testing.T) {
-	s := newStore(0)
-	h := start(t, s, nil)
-	p := h.dial(t)
-	p.send("NEXT 5\r\nPING\r\n")
-	<-s.waited
-	s.fail(errors.New("no lane"))
-	h.Wake()
-	p.want("-UNAVAILABLE no lane\r\n+PONG\r\n")
-}
-
 func TestBrokenFrameEndsItsConnectionOnly(t *testing.T) {
 	h := start(t, newStore(-1), nil)
 	good, bad := h.dial(t), h.dial(t)
@@ -207,13 +174,6 @@ func TestBrokenFrameEndsItsConnectionOnly(t *testing.T) {
 	long.want("-ERR Protocol error: a line has at most 65536 bytes; the connection is closed\r\n")
 	good.send("NEXT\r\n")
 	good.want(":2\r\n")
-}
-
-func TestQuit(t *testing.T) {
-	p := start(t, newStore(-1), nil).dial(t)
-	p.send("NEXT\r\nQUIT\r\n")
-	p.want(":0\r\n+OK\r\n")
-	p.wantEnd()
 }
 
 // A client that has sent all it wanted and says so still gets every reply, those that had to wait
@@ -289,8 +249,7 @@ func (b *brittle) Accept() (net.Conn, error) {
 func TestHole13AcceptGoesOnAfterErrors(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l := must.Get(net.Listen("unix", path))(t)
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	h := &host{Server: New(Config{Source: newStore(-1), Layout: layout, Clock: clockguard.System{}}), path: path}
+	h := &host{Server: New(Config{Source: newStore(-1), Layout: twitter(t), Clock: clockguard.System{}}), path: path}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {

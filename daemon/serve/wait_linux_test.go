@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Who has waited longest is served first, and who got something queues up again behind the others.
@@ -94,33 +92,6 @@ func TestNearestWaitEnds(t *testing.T) {
 	}
 	if now := clock.Now().Mono; time.Duration(now) >= time.Hour {
 		t.Errorf("the nearer one waited for the farther one: %v", time.Duration(now))
-	}
-}
-
-// A client that goes away while its request waits does not stay until there are IDs.
-func TestWaiterThatGoesAway(t *testing.T) {
-	s := newStore(0)
-	h := start(t, s, nil)
-	p := h.dial(t)
-	p.send("NEXT\r\n")
-	<-s.waited
-	must.Do(t, p.Close())
-	if err := h.Drain(context.Background()); err != nil {
-		t.Errorf("Drain: %v", err)
-	}
-}
-
-// On the machine's clock the kernel's timer ends the wait; nothing else does here.
-func TestWaitOnTheMachinesClock(t *testing.T) {
-	s := newStore(0)
-	s.wait = issue.Wait{For: 2 * time.Millisecond}
-	h := start(t, s, nil)
-	p := h.dial(t)
-	for i := range 3 {
-		p.send("NEXT\r\n")
-		<-s.waited
-		s.put(1)
-		p.want(":" + string(rune('0'+i)) + "\r\n")
 	}
 }
 

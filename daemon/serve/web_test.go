@@ -17,7 +17,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -95,31 +94,42 @@ func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
 	}
 }
 
+// comes has a user connect to a server that has no socket of its own.
+func comes(t *testing.T, s *Server, e engine) func(uid uint32) *peer {
+	t.Helper()
+	h := &host{path: filepath.Join(t.TempDir(), "s")}
+	l := must.Get(net.Listen("unix", h.path))(t)
+	t.Cleanup(func() { _ = l.Close() }) // it has nothing to lose
+	return func(uid uint32) *peer {
+		t.Helper()
+		p := h.dial(t)
+		c := must.Get(l.Accept())(t)
+		g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
+		if g.verdict, g.from = s.counts.connections.Come(budget.User(uid)); g.verdict == budget.Refuse {
+			t.Fatal("refused")
+		}
+		s.counts.accepted.Add(1)
+		must.Do(t, e.add(c, g))
+		return p
+	}
+}
+
 // A user who has most connections loses one for another, whatever they speak.
 func TestAnotherUserGetsThePlaceOfAConnectionThatSpeaksHTTP(t *testing.T) {
-	layout := must.Get(generator.ParseLayout("twitter"))(t)
-	c := Config{Source: newStore(-1), Layout: layout, Limits: Limits{Connections: 2}}
+	c := Config{Source: newStore(-1), Layout: twitter(t), Limits: Limits{Connections: 2}}
 	answering(sayPath)(&c)
 	s := New(c)
 	e := must.Get(startEngine(s.config, s.web))(t)
 	s.web.begin()
-	h := &host{Server: s, path: filepath.Join(t.TempDir(), "s")}
-	l := must.Get(net.Listen("unix", h.path))(t)
-	defer l.Close() // it has nothing to lose
-	come := func(uid uint32, text string) *peer {
-		p := h.dial(t)
-		c := must.Get(l.Accept())(t)
-		g := client{who: peercred.Credentials{Known: true, UID: uid}, id: s.admitted.Add(1)}
-		g.verdict, g.from = s.counts.connections.Come(budget.User(uid))
-		s.counts.accepted.Add(1)
-		must.Do(t, e.add(c, g))
-		p.send(text)
-		return p
+	come := comes(t, s, e)
+	first, second := come(1), come(1)
+	for _, p := range []*peer{first, second} {
+		p.send(getX)
+		p.wantResponse(200, "/x")
 	}
-	first, second := come(1, getX), come(1, getX)
-	first.wantResponse(200, "/x")
-	second.wantResponse(200, "/x")
-	come(2, "PING\r\n").want("+PONG\r\n")
+	other := come(2)
+	other.send("PING\r\n")
+	other.want("+PONG\r\n")
 	first.wantEnd()
 	second.send(getX)
 	second.wantResponse(200, "/x")

@@ -210,23 +210,6 @@ func TestALongPathIsNoHindrance(t *testing.T) {
 	must.Do(t, p.Close())
 }
 
-func TestWhoDoesNotFitIsRefused(t *testing.T) {
-	path := filepath.Join(sockettest.Dir(t), "s")
-	waiting(t, path)
-	for what, change := range map[string]func(*Settings){
-		"layout":      func(s *Settings) { s.Layout = "other" },
-		"coordinator": func(s *Settings) { s.Coord = "other" },
-	} {
-		theirs := ours
-		change(&theirs)
-		_, err := Ask(t.Context(), path, "new", theirs)
-		var refused *RefusedError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), what) {
-			t.Errorf("another %s: %v", what, err)
-		}
-	}
-}
-
 // Versions whose messages differ do not take over from each other, and who waits serves the next one.
 func TestAnotherProtocolIsRefused(t *testing.T) {
 	path := filepath.Join(sockettest.Dir(t), "s")
