@@ -21,11 +21,12 @@ import (
 // standIn is a stand-in for a coordinator: it tells what it holds, and notes what
 // it is asked to do.
 type standIn struct {
-	inspected coord.Inspected
-	members   []coord.Member
-	marks     []coord.Mark
-	histories map[int][]coord.HolderInterval
-	fail      func(ctx context.Context, call string) error // may be nil
+	coord.Operator // nil: what is not below is not asked for
+	inspected      coord.Inspected
+	members        []coord.Member
+	marks          []coord.Mark
+	histories      map[int][]coord.HolderInterval
+	fail           func(ctx context.Context, call string) error // may be nil
 
 	mu     sync.Mutex
 	calls  []string // all but Close
@@ -94,10 +95,6 @@ func (s *standIn) Raise(ctx context.Context, to generator.Tick) (coord.Raised, e
 	return raised, s.called(ctx, "raise %d", to)
 }
 
-func (s *standIn) NewUUID(ctx context.Context) (string, error) {
-	return "", s.called(ctx, "new uuid")
-}
-
 func (s *standIn) SetWindow(ctx context.Context, window generator.Tick) error {
 	return s.called(ctx, "window %d", window)
 }
@@ -105,12 +102,6 @@ func (s *standIn) SetWindow(ctx context.Context, window generator.Tick) error {
 func (s *standIn) TrustClock(ctx context.Context, at generator.Tick) error {
 	return s.called(ctx, "trust %d", at)
 }
-
-func (s *standIn) Export(ctx context.Context) ([]byte, error) {
-	return nil, s.called(ctx, "export")
-}
-
-func (s *standIn) Import(ctx context.Context, _ []byte) error { return s.called(ctx, "import") }
 
 func (s *standIn) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
 	return s.called(ctx, "widen %v above %d", to, above)
@@ -331,34 +322,15 @@ func TestClusterStatus(t *testing.T) {
 	}
 }
 
-func TestMarksCommand(t *testing.T) {
-	out, _, err := ask{standIn: someCluster()}.run(t, "cluster", "marks")
-	checkError(t, err, "", ExitOK)
-	const want = "cluster " + clusterUUID + ": 3 records of 1024 worker IDs, layout " + fullLayout + "\n" +
-		"worker IDs: 2 held, 0 resting, 1022 free; if all hosts lost power now, nobody would wait\n\n" +
-		"worker  ceiling                           issued    held by\n" +
-		"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  h1, claim-4\n" +
-		"5       2026-01-01T11:00:00.000Z  -1h0m   -         free\n" +
-		"70      2026-01-01T11:59:48.000Z  -12s    -         h2, claim-70\n"
-	if out != want {
-		t.Errorf("printed\n%s\nwant\n%s", out, want)
-	}
-	out, _, err = ask{standIn: someCluster()}.run(t, "cluster", "marks", "--json")
-	checkError(t, err, "", ExitOK)
-	if !strings.Contains(out, `"marks":[{"worker":4,`) {
-		t.Errorf("printed %s", out)
-	}
-}
-
-func TestClaimsCommand(t *testing.T) {
-	out, _, err := ask{standIn: someCluster()}.run(t, "claims")
-	checkError(t, err, "", ExitOK)
-	if !strings.Contains(out, "2 claims of 1024 worker IDs") || !strings.Contains(out, "\n70      h2    12       -         -         stopped  claim-70\n") {
-		t.Errorf("printed\n%s", out)
-	}
-	out, _, err = ask{standIn: someCluster()}.run(t, "claims", "--json")
-	checkError(t, err, "", ExitOK)
-	if !strings.Contains(out, `"claims":[{"worker":4,`) {
-		t.Errorf("printed %s", out)
+func TestMarksAndClaims(t *testing.T) {
+	for args, want := range map[string]string{
+		"cluster marks": "3 records of 1024 worker IDs", "cluster marks --json": `"marks":[{"worker":4,`,
+		"claims": "2 claims of 1024 worker IDs", "claims --json": `"claims":[{"worker":4,`,
+	} {
+		out, _, err := ask{standIn: someCluster()}.run(t, strings.Fields(args)...)
+		checkError(t, err, "", ExitOK)
+		if !strings.Contains(out, want) {
+			t.Errorf("%s printed\n%s\nwant %s", args, out, want)
+		}
 	}
 }

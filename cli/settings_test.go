@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -172,7 +173,7 @@ func TestWithoutSettingsTheDaemonGetsItsDefaults(t *testing.T) {
 
 func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\n"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\ntenants:\n  orders: 3\n  mail: 09\nlayout: time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01\n"), 0o600))
 	t.Setenv("FLAKEWARD_CONFIG", file)
 	t.Setenv("FLAKEWARD_MAX_SLEEP", "22ms")
 	t.Setenv("FLAKEWARD_MAX_BLOCK", "22s")
@@ -189,6 +190,9 @@ func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s gives %v, want %v", c.from, c.got, c.want)
 		}
+	}
+	if want := map[string]uint64{"orders": 3, "mail": 9}; !maps.Equal(config.IDs.Tenants, want) {
+		t.Errorf("the tenants are %v, want %v", config.IDs.Tenants, want)
 	}
 }
 
@@ -238,10 +242,7 @@ func TestWrongSettings(t *testing.T) {
 		{"no number", "max-count: many\n", nil, `flakeward.yaml:1: max-count: "many" is not a whole number`},
 		{"no truth", "log-json: maybe\n", nil, `flakeward.yaml:1: log-json: "maybe" is not true or false`},
 		{"no mode", "socket-mode: rw-rw----\n", nil, `flakeward.yaml:1: socket-mode: "rw-rw----" is not a file mode`},
-		{"tenants without a mapping", "tenants: 3\n", nil, "flakeward.yaml:1: tenants takes a mapping"},
 		{"a tenant's number", "tenants:\n  orders: three\n", nil, `flakeward.yaml:2: tenant "orders": "three" is not a whole number`},
-		{"a mapping for a tenant's number", "tenants:\n  orders: {id: 3}\n", nil, "flakeward.yaml:2: orders takes a single value"},
-		{"a tenant twice", "tenants:\n  orders: 3\n  orders: 4\n", nil, "flakeward.yaml:3: orders is given twice"},
 		{"a tenant beyond the layout", "tenants:\n  rest: 0\n  orders: 16\nlayout: time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01\n", nil,
 			`tenant "orders": its number 16 does not fit`},
 		{"a mode of other bits", "", []string{"--socket-mode", "4755"}, "is not a file mode"},

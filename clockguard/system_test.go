@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"sync"
 	"testing"
 	"time"
 )
@@ -60,18 +59,6 @@ func TestSystemSleepEndsWithItsContext(t *testing.T) {
 		}
 		cancel()
 	}
-}
-
-func TestSystemSleepsSideBySide(t *testing.T) {
-	var wg sync.WaitGroup
-	for range 50 {
-		wg.Go(func() {
-			if err := (System{}).Sleep(context.Background(), time.Millisecond); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
 }
 
 func TestSinceSaturates(t *testing.T) {
