@@ -1,107 +1,139 @@
-// Package cluster holds the drills of a cluster: many daemons on one coordinator, and
-// each thing that can go wrong between them. Each drill is written once and runs on
-// every back-end, against real servers; every ID that a daemon hands out is kept and
-// compared exactly. The short forms are part of the tests; with -long each drill lasts
-// as long as it would take to show it to somebody, and prints its figures.
+// Package cluster has several daemons on one coordinator, which is out of their reach, or put back to
+// what it was some time before. Each test runs on every coordinator that is of several hosts, against
+// real servers and real backups of them; every ID that a daemon hands out is kept and compared exactly.
 package cluster
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/audit/received"
-	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
+	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/daemon"
+	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/fault/inject"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
-var long = flag.Bool("long", false, "run each drill in its long form")
+var long = flag.Bool("long", false, "cut off for a minute")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if !*long {
-		// What the short forms do most is to wait, for the end of a session or of a grant.
-		_ = flag.Set("test.parallel", "6")
-	}
+	_ = flag.Set("test.parallel", "6") // what they do most is to wait, for the end of a session or of a grant
 	os.Exit(m.Run())
 }
 
-// timeout bounds every wait. It is long, for only a drill that fails waits for it.
+// timeout bounds every wait. It is long, for only a test that fails waits for it.
 const timeout = 4 * time.Minute
 
 // testCluster is a coordinator, the daemons on it, and all IDs that they hand out.
 type testCluster struct {
 	*testing.T
-	servers
-	backend string
-	url     string // of the coordinator, for --coord
-	layout  *generator.Layout
-	window  time.Duration // of the cluster
-	dir     string        // short enough for sockets in it
+	scheme, address string
+	backup          func() (restore func()) // restore puts back what there was
+	sessions        func() ([]int64, error) // of each claim node
+	layout          *generator.Layout
 
 	mu    sync.Mutex
-	hosts int
-	lives map[string][]int64
-	watch coord.Coordinator
-	nodes []*node
-
-	made sync.Once // the cluster
+	lives map[*node][]int64
 }
 
-// on runs a drill on each back-end with that many servers. What has been handed out is judged at
-// its end.
-func on(t *testing.T, members int, drill func(w *testCluster)) {
+// on runs a test on each coordinator. The window is the cluster's. What has been handed out is judged
+// at its end.
+func on(t *testing.T, window time.Duration, test func(w *testCluster)) {
 	t.Helper()
 	t.Parallel()
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
+	for scheme, start := range map[string]func(*testCluster){"etcd": startEtcd, "zk": startZooKeeper} {
+		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()
-			dir := sockettest.Dir(t)
-			w := &testCluster{T: t, backend: b.name, window: 10 * time.Minute, dir: dir, lives: map[string][]int64{}}
-			w.setLayout("flakeward")
-			w.servers = b.start(t, members)
-			w.url = w.urlOf(w.addresses(), "drill")
-			defer w.stopAll()
-			drill(w)
+			w := &testCluster{T: t, scheme: scheme, layout: must.Get(generator.ParseLayout("flakeward"))(t), lives: map[*node][]int64{}}
+			start(w)
+			must.Do(w, inject.MakeOldCluster(w.Context(), w.url(w.address), w.layout.String(), window))
+			test(w)
 			w.judge()
 		})
 	}
 }
 
-func (w *testCluster) setLayout(text string) {
-	w.Helper()
-	layout, err := generator.ParseLayout(text)
-	if err != nil {
-		w.Fatal(err)
+func startEtcd(w *testCluster) {
+	servers := etcdtest.Start(w.T, etcdtest.Options{Members: 1, Dir: w.TempDir()})
+	w.address = servers.Endpoints()[0]
+	w.backup = func() func() {
+		servers.StopAll()
+		kept := servers.Backup()
+		servers.StartAll()
+		return func() {
+			servers.StopAll()
+			servers.Restore(kept)
+			servers.StartAll()
+		}
 	}
-	w.layout = layout
+	w.sessions = func() (all []int64, err error) {
+		found, err := servers.Client().Get(w.Context(), "/drill/claims/", clientv3.WithPrefix())
+		if err != nil {
+			return nil, err
+		}
+		for _, node := range found.Kvs {
+			all = append(all, node.Lease)
+		}
+		return all, nil
+	}
 }
 
+func startZooKeeper(w *testCluster) {
+	servers := zktest.Start(w.T, zktest.Options{Members: 1})
+	w.address = servers.Addresses()[0]
+	w.backup = func() func() {
+		servers.Stop()
+		kept := servers.Backup()
+		servers.Start()
+		return func() {
+			servers.Stop()
+			servers.Restore(kept)
+			servers.Start()
+		}
+	}
+	w.sessions = func() (all []int64, err error) {
+		client := servers.Client()
+		names, _, err := client.Children("/drill/claims")
+		for _, name := range names {
+			there, node, e := client.Exists("/drill/claims/" + name)
+			if err = errors.Join(err, e); there {
+				all = append(all, node.EphemeralOwner)
+			}
+		}
+		return all, err
+	}
+}
+
+// url is what --coord takes, by way of an address.
+func (w *testCluster) url(address string) string { return w.scheme + "://" + address + "/drill" }
+
 // handedOut keeps IDs that a life of a daemon handed out.
-func (w *testCluster) handedOut(life string, ids ...int64) {
+func (w *testCluster) handedOut(n *node, ids ...int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.lives[life] = append(w.lives[life], ids...)
+	w.lives[n] = append(w.lives[n], ids...)
 }
 
 // judge compares all IDs.
@@ -109,56 +141,27 @@ func (w *testCluster) judge() {
 	w.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	duplicates := received.FindDuplicates(slices.Concat(slices.Collect(maps.Values(w.lives))...))
-	shared := received.FindSharedTicks(w.layout, w.lives)
+	named := map[string][]int64{}
+	for n, ids := range w.lives {
+		named[fmt.Sprintf("%s, %p", n.Config.Host, n)] = ids
+	}
+	duplicates := received.FindDuplicates(slices.Concat(slices.Collect(maps.Values(named))...))
+	shared := received.FindSharedTicks(w.layout, named)
 	if duplicates.Repeated > 0 || shared.Shared > 0 || shared.Undecodable > 0 {
 		w.Errorf("%d IDs: %d duplicates %v; %d shared ticks, %d undecodable: %q", duplicates.IDs, duplicates.Repeated, duplicates.Examples,
 			shared.Shared, shared.Undecodable, shared.Examples)
 	}
-	w.figure("%d IDs of %d lives, %d duplicates, %d shared ticks", duplicates.IDs, len(w.lives), duplicates.Repeated, shared.Shared)
+	w.Logf("FIGURE %d IDs of %d lives, %d duplicates, %d shared ticks", duplicates.IDs, len(named), duplicates.Repeated, shared.Shared)
 }
 
-// figure reports something that was measured.
-func (w *testCluster) figure(format string, args ...any) {
-	w.Helper()
-	w.Logf("FIGURE %s", fmt.Sprintf(format, args...))
-}
-
-// config is a daemon's, on a host of its own. It publishes often, so that a drill is short; its
-// session's life is what it is everywhere: a drill that waits for the end of one sets sessionTTL.
+// config is a daemon's, on a host of its own. It publishes often, so that a test is short.
 func (w *testCluster) config(host string) daemon.Config {
-	w.made.Do(func() { must.Do(w, inject.MakeOldCluster(w.Context(), w.url, w.layout.String(), w.window)) })
-	w.mu.Lock()
-	w.hosts++
-	dir := filepath.Join(w.dir, fmt.Sprint(w.hosts))
-	w.mu.Unlock()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		w.Error(err)
-	}
-	c := daemon.DefaultConfig()
-	c.Socket.Path = filepath.Join(dir, "s")
-	c.Host = host
-	c.IDs.Layout = w.layout.String()
-	c.Cluster.Coord = w.url
+	c := daemontest.Config(sockettest.Dir(w.T))
+	c.Host, c.Cluster.Coord = host, w.url(w.address)
 	c.Grant.Publish = 300 * time.Millisecond
-	c.Waiting.MaxBlock = maxBlock
+	c.Waiting.MaxBlock = 10 * time.Second // what only a busy machine does shall show as a gap, and not as a refusal
 	return c
 }
-
-// calm is a configuration for a drill with many daemons, each of which writes as seldom as one does
-// that was told nothing.
-func (w *testCluster) calm(host string) daemon.Config {
-	c, d := w.config(host), daemon.DefaultConfig()
-	c.Grant = d.Grant
-	return c
-}
-
-// maxBlock is for how long daemons let requests wait: what only a busy machine with a slow disk does
-// shall show as a gap, and not as a refusal.
-const maxBlock = 10 * time.Second
-
-// sessionTTL is the shortest that a daemon takes.
-const sessionTTL = 2 * time.Second
 
 // soon waits until ready says so.
 func (w *testCluster) soon(what string, ready func() bool) {
@@ -172,101 +175,73 @@ func (w *testCluster) soon(what string, ready func() bool) {
 	}
 }
 
-// observer is a coordinator that only looks. It joins the cluster, so it is asked for after the
-// first daemon has.
-func (w *testCluster) observer() coord.Coordinator {
-	w.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.watch == nil {
-		w.watch = w.connect("observer", w.url)
-	}
-	return w.watch
-}
-
-// connect opens a coordinator and joins. It is closed with the drill.
-func (w *testCluster) connect(incarnation, url string) coord.Coordinator {
-	w.Helper()
-	c, err := connect.Open(w.Context(), connect.Config{URL: url, TTL: daemon.DefaultConfig().Cluster.TTL, Identity: coord.Identity{Host: incarnation, PID: 1, Incarnation: incarnation}, Log: hclog.NewNullLogger()})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { _ = c.Close() })
-	w.soon("a cluster to join", func() bool {
-		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
-		defer cancel()
-		_, err := coordtest.CreateAndJoin(ctx, c, w.coordLayout())
-		return err == nil
-	})
-	return c
-}
-
-func (w *testCluster) coordLayout() coord.Layout {
-	return coord.Layout{Text: fmt.Sprintf("%s;datacenter=0", w.layout), Workers: w.layout.Workers()}
-}
-
-// members are the live claims.
-func (w *testCluster) members() []coord.Member {
-	w.Helper()
-	o := w.observer()
-	var members []coord.Member
-	var err error
-	w.soon("a listing of the members", func() bool {
-		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Second)
-		defer cancel()
-		members, err = o.Members(ctx)
-		return err == nil
-	})
-	return members
-}
-
-// holder is the live claim of a worker ID, nil if there is none.
-func (w *testCluster) holder(worker int) *coord.Member {
-	w.Helper()
-	for _, m := range w.members() {
-		if m.Worker == worker {
-			return &m
-		}
-	}
-	return nil
-}
-
-// claimSessions are the sessions of the claim nodes that there are, in use or not.
-func (w *testCluster) claimSessions() (sessions []int64) {
-	w.Helper()
-	w.soon("a listing of the claim nodes", func() bool {
-		var err error
-		sessions, err = w.claims("drill")
-		return err == nil
-	})
-	return sessions
-}
-
-// claimNodes is how many claim nodes there are.
-func (w *testCluster) claimNodes() int {
-	w.Helper()
-	return len(w.claimSessions())
+// ticks is how many ticks a time has.
+func (w *testCluster) ticks(d time.Duration) generator.Tick {
+	return generator.Tick(d / w.layout.TickLength())
 }
 
 // tick is the clock's.
 func (w *testCluster) tick() generator.Tick { return w.layout.TickAt(time.Now().UnixNano()) }
 
-// flakeward runs a command of the program, which must succeed, and returns what it prints.
-func (w *testCluster) flakeward(stdin io.Reader, args ...string) string {
-	w.Helper()
-	var out, complaints bytes.Buffer
-	if err := cli.Run(w.Context(), append([]string{"flakeward"}, args...), stdin, &out, &complaints, nil); err != nil {
-		w.Fatalf("%q: %v\n%s%s", args, err, &out, &complaints)
-	}
-	return out.String()
+// node is one life of a daemon, in this process.
+type node struct {
+	*daemontest.Daemon
+	w     *testCluster
+	clock *clocktest.Stepped // nil: the machine's
 }
+
+// launch starts a daemon and does not wait for it.
+func (w *testCluster) launch(c daemon.Config) *node {
+	w.Helper()
+	return &node{Daemon: daemontest.Launch(w, c, daemon.Run), w: w}
+}
+
+// start starts a daemon and waits until it can issue.
+func (w *testCluster) start(c daemon.Config) *node {
+	w.Helper()
+	n := w.launch(c)
+	n.UntilReady()
+	return n
+}
+
+// take asks for n IDs, 1 or more.
+func (n *node) take(count int) ([]int64, error) {
+	ids, err := load.Ask(n.w.Context(), n.Config.Socket.Path, func(r *wire.Reader) ([]int64, error) { return r.Ints(nil) }, "NEXT", strconv.Itoa(count))
+	n.w.handedOut(n, ids...)
+	return ids, err
+}
+
+// must is take of a daemon that serves.
+func (n *node) must(count int) {
+	n.w.Helper()
+	_, err := n.take(count)
+	must.Do(n.w, err)
+}
+
+// refusal takes one ID and returns the text of the refusal, empty if there was an ID.
+func (n *node) refusal() string {
+	n.w.Helper()
+	_, err := n.take(1)
+	var refused wire.Refused
+	if err != nil && !errors.As(err, &refused) {
+		n.w.Fatalf("%s answers neither with an ID nor with a refusal: %v", n.Config.Host, err)
+	}
+	return string(refused)
+}
+
+// number is an integer of INFO.
+func (n *node) number(key string) int64 {
+	n.w.Helper()
+	text := must.Get(load.Ask(n.w.Context(), n.Config.Socket.Path, (*wire.Reader).Bulk, "INFO"))(n.w)
+	value, _ := info.Parse(text).Get(key)
+	return must.Get(strconv.ParseInt(value, 10, 64))(n.w)
+}
+
+func (n *node) holds() int              { n.w.Helper(); return int(n.number("worker_id")) }
+func (n *node) granted() generator.Tick { n.w.Helper(); return generator.Tick(n.number("ceiling")) }
+func (n *node) floor() generator.Tick   { n.w.Helper(); return generator.Tick(n.number("floor")) }
 
 // contains reports whether text has all of parts.
 func contains(text string, parts ...string) bool {
-	for _, p := range parts {
-		if !strings.Contains(text, p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
 }

@@ -1,16 +1,18 @@
 package cluster
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/cli"
 	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/faultproxy"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
@@ -28,16 +30,16 @@ func TestGrantBeyondTheRaise(t *testing.T) {
 		"told of the raise":   0,
 	} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *testCluster) { w.raisedBelowAGrant(others) })
+			on(t, 10*time.Minute, func(w *testCluster) { w.raisedBelowAGrant(others) })
 		})
 	}
 }
 
 func (w *testCluster) raisedBelowAGrant(others int) {
 	w.Helper()
-	first := w.start(w.config("first")) // makes the cluster, so that it is in the backup
+	first := w.start(w.config("first")) // so that the backup has a worker ID
 	first.must(1000)
-	first.stop()
+	first.Stop()
 	restore := w.backup()
 
 	a, proxy := w.grantedAnHour(others)
@@ -45,13 +47,15 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 	proxy.CutAll()
 	restore()
 	const margin = 15 * time.Minute // of a raise, by default
-	raised := w.tick() + generator.Tick(margin/w.layout.TickLength())
-	w.Logf("%s", w.flakeward(nil, "cluster", "raise", "--yes", "--coord", w.url))
+	raised := w.tick() + w.ticks(margin)
+	var out bytes.Buffer
+	must.Do(w, cli.Run(w.Context(), []string{"flakeward", "cluster", "raise", "--yes", "--coord", w.url(w.address)}, nil, &out, &out, nil))
+	w.Logf("%s", &out)
 	// Beyond the raise, and within the grant.
 	const beyond = 30 * time.Minute
 	b := w.startAhead(w.config("b"), beyond)
 	b.must(1000)
-	to := generator.Tick(b.number("floor"))
+	to := b.floor()
 	if got := b.holds(); got != worker || to <= w.tick() || to >= granted {
 		w.Fatalf("the next host has worker ID %d above tick %d; the drill is void unless it is worker ID %d and a tick from %d to %d",
 			got, to, worker, w.tick(), granted)
@@ -78,10 +82,10 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 	}
 	w.Logf("the daemon with the grant has worker ID %d and refuses with %q", a.holds(), text)
 
-	a.stop()
-	a = w.start(a.config)
+	a.Stop()
+	a = w.start(a.Config)
 	a.must(1000)
-	if got := a.number("floor"); a.holds() == worker || got < int64(raised) {
+	if got := a.floor(); a.holds() == worker || got < raised {
 		w.Errorf("started again, it has worker ID %d above tick %d", a.holds(), got)
 	}
 	a.takeBeside(b)
@@ -91,18 +95,17 @@ func (w *testCluster) raisedBelowAGrant(others int) {
 // moment. So many others have come and gone meanwhile.
 func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 	w.Helper()
-	proxy := faultproxy.Listen(w.T, w.addresses()[0])
+	proxy := faultproxy.Listen(w, w.address)
 	c := w.config("a")
-	c.Cluster.Coord = w.urlOf([]string{proxy.Address()}, "drill")
+	c.Cluster.Coord = w.url(proxy.Address())
 	c.Waiting.MaxBlock = 300 * time.Millisecond
 	n := w.startAhead(c, 0)
 	n.must(1000)
 	for range others {
-		w.start(w.config("passes by")).stop()
+		w.start(w.config("passes by")).Stop()
 	}
 	n.setClock(70 * time.Minute)
-	hour := generator.Tick(time.Hour / w.layout.TickLength())
-	w.soon("a grant of an hour", func() bool { return n.granted() > w.tick()+hour })
+	w.soon("a grant of an hour", func() bool { return n.granted() > w.tick()+w.ticks(time.Hour) })
 	n.setClock(0)
 	return n, proxy
 }
@@ -111,11 +114,10 @@ func (w *testCluster) grantedAnHour(others int) (*node, *faultproxy.Proxy) {
 // IDs: one that nobody asks publishes seldom.
 func (n *node) awaitRaise() {
 	n.w.Helper()
-	requests := n.stream(10)
-	n.w.soon(n.config.Host+" says that it knows of the raise", func() bool { return strings.Contains(n.log.String(), sawRaise) })
-	if _, _, ended := requests.stop(); ended != nil {
-		n.w.Error(ended)
-	}
+	n.w.soon(n.Config.Host+" says that it knows of the raise", func() bool {
+		n.refusal()
+		return strings.Contains(n.Log.String(), sawRaise)
+	})
 }
 
 // startAhead starts a daemon that trusts its clock, which can be set and is ahead.
@@ -133,8 +135,8 @@ func (w *testCluster) startAhead(c daemon.Config, ahead time.Duration) *node {
 func (n *node) setClock(ahead time.Duration) {
 	n.w.Helper()
 	n.clock.By.Store(int64(ahead))
-	n.w.soon("the clock of "+n.config.Host, func() bool {
-		off := time.Duration(generator.Tick(n.number("now"))-n.w.tick()) * n.w.layout.TickLength()
+	n.w.soon("the clock of "+n.Config.Host, func() bool {
+		off := time.Duration(n.number("now")-int64(n.w.tick())) * n.w.layout.TickLength()
 		return (off - ahead).Abs() < time.Minute
 	})
 }
@@ -152,7 +154,7 @@ func (n *node) takeBeside(other *node) (own, others int) {
 				return
 			}
 			if err != nil {
-				n.w.Errorf("%s answers neither with IDs nor with a refusal: %v", n.config.Host, err)
+				n.w.Errorf("%s answers neither with IDs nor with a refusal: %v", n.Config.Host, err)
 				return
 			}
 		}

@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // shortWindow is of a cluster whose grants end soon, however old a daemon is.
@@ -26,25 +24,8 @@ func (w *testCluster) short(host string) *node {
 // serves waits until a daemon gives IDs.
 func (n *node) serves() {
 	n.w.Helper()
-	n.w.soon(n.config.Host+" serves", func() bool { return n.refusal() == "" })
+	n.w.soon(n.Config.Host+" serves", func() bool { return n.refusal() == "" })
 	n.must(100)
-}
-
-// operate opens the coordinator as a person would who sets something right.
-func (w *testCluster) operate() coord.Operator {
-	w.Helper()
-	o, err := connect.Operate(connect.Config{
-		URL: w.url, TTL: sessionTTL, Identity: coord.Identity{Host: "operator", PID: 1, Incarnation: "operator"}, Log: hclog.NewNullLogger(),
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { _ = o.Close() })
-	w.soon("the cluster", func() bool {
-		_, err = o.Inspect(w.Context())
-		return err == nil
-	})
-	return o
 }
 
 // TestRestoredFromBackup puts back what the coordinator had before some of the daemons were there
@@ -54,14 +35,13 @@ func (w *testCluster) operate() coord.Operator {
 func TestRestoredFromBackup(t *testing.T) {
 	for name, atOnce := range map[string]bool{"raised at once": true, "raised when all have stopped": false} {
 		t.Run(name, func(t *testing.T) {
-			on(t, 1, func(w *testCluster) { w.restored(atOnce) })
+			on(t, shortWindow, func(w *testCluster) { w.restored(atOnce) })
 		})
 	}
 }
 
 func (w *testCluster) restored(atOnce bool) {
 	w.Helper()
-	w.window = shortWindow
 	stays, restarts, dies := w.short("stays"), w.short("restarts"), w.short("dies")
 	old := []*node{stays, restarts, dies}
 	for _, n := range old {
@@ -73,23 +53,28 @@ func (w *testCluster) restored(atOnce bool) {
 		was := n.granted()
 		w.soon("a grant after the backup", func() bool { return n.granted() > was })
 	}
-	restarts.stop()
-	restarts = w.start(restarts.config)
+	restarts.Stop()
+	restarts = w.start(restarts.Config)
 	after := w.short("after") // of which the backup knows nothing
 	dies.must(1000)
-	dies.stop()
+	dies.Stop()
 	running := []*node{stays, restarts, after}
 	for _, n := range running {
 		n.must(1000)
 	}
 	restore()
 	begun := time.Now()
-	to := w.tick() + generator.Tick((shortWindow+2*time.Second)/w.layout.TickLength()) // beyond every grant
+	to := w.tick() + w.ticks(shortWindow+2*time.Second) // beyond every grant
 	var fresh []*node
 	raise := func() {
-		o := w.operate()
+		o := must.Get(connect.Operate(connect.Config{URL: w.url(w.address)}))(w)
+		defer o.Close()
+		w.soon("the cluster", func() bool {
+			_, err := o.Inspect(w.Context())
+			return err == nil
+		})
 		// Those that were not told of the restore yet may have been granted more since.
-		to = w.tick() + generator.Tick((shortWindow+2*time.Second)/w.layout.TickLength())
+		to = w.tick() + w.ticks(shortWindow+2*time.Second)
 		raised, err := o.Raise(w.Context(), to)
 		if err != nil || raised.To != to {
 			w.Fatalf("the marks should be at %d: %+v, %v", to, raised, err)
@@ -106,24 +91,23 @@ func (w *testCluster) restored(atOnce bool) {
 		// by those who come late. That their claims are of a time before the marks were raised,
 		// they see.
 		if moved := n.untilStoppedOrAbove(to, atOnce); moved {
-			w.Logf("%s goes on above what the marks were raised to", n.config.Host)
+			w.Logf("%s goes on above what the marks were raised to", n.Config.Host)
 		}
 	}
-	w.figure("all running daemons had stopped to issue what was granted before %v after the coordinator was restored", time.Since(begun).Round(time.Millisecond))
+	w.Logf("all running daemons had stopped to issue what was granted before %v after the coordinator was restored", time.Since(begun).Round(time.Millisecond))
 	if !atOnce {
 		raise()
 	}
-	for _, n := range append(fresh, w.launch(dies.config)) {
-		n.untilReady()
+	for _, n := range append(fresh, w.launch(dies.Config)) {
+		n.UntilReady()
 		n.must(1000)
-		if got := n.number("floor"); got < int64(to) {
-			w.Errorf("%s begins above %d, and all marks were raised to %d", n.config.Host, got, to)
+		if got := n.floor(); got < to {
+			w.Errorf("%s begins above %d, and all marks were raised to %d", n.Config.Host, got, to)
 		}
 	}
 	for _, n := range running {
-		n.cancel()
-		_ = n.end()
-		w.start(n.config).must(1000)
+		n.Stop()
+		w.start(n.Config).must(1000)
 	}
 }
 
@@ -133,15 +117,15 @@ func (n *node) untilStoppedOrAbove(to generator.Tick, may bool) (moved bool) {
 	n.w.Helper()
 	says := []string{"UNAVAILABLE since ", "was not granted more", "restore", "from a backup", "cluster raise"}
 	var text string
-	n.w.soon(n.config.Host+" stops", func() bool {
+	n.w.soon(n.Config.Host+" stops", func() bool {
 		text = n.refusal()
-		moved = may && n.number("floor") >= int64(to)
+		moved = may && n.floor() >= to
 		return moved || contains(text, says...)
 	})
 	if !moved {
-		n.w.Logf("%s says: %s", n.config.Host, text)
+		n.w.Logf("%s says: %s", n.Config.Host, text)
 		if got := n.granted(); got > to {
-			n.w.Errorf("%s has a grant up to %d, above %d", n.config.Host, got, to)
+			n.w.Errorf("%s has a grant up to %d, above %d", n.Config.Host, got, to)
 		}
 	}
 	return moved
