@@ -106,7 +106,6 @@ type host struct {
 	directory string // the coordinator's
 	layout    *generator.Layout
 	lives     map[string][]int64 // all IDs that left any daemon, by its life
-	took      time.Duration      // the last start, until its first ID
 	tally     tally
 
 	serving atomic.Bool // the last daemon has served
@@ -196,7 +195,10 @@ func (h *host) live(c cut) {
 	h.disk.Fill(false)
 	h.disk.Restore(h.chance)
 	h.compare(l.ids)
-	h.tally.cut(at, c, h.serving.Load())
+	h.tally.cuts++
+	if isSpare(at.Path) {
+		h.tally.spare++
+	}
 }
 
 func (h *host) arm(c cut) <-chan forgetfs.Flush {
@@ -298,11 +300,7 @@ func (h *host) start() *life {
 // serves notes that a daemon did.
 func (h *host) serves(l *life) {
 	h.serving.Store(true)
-	h.took = time.Since(l.begun)
-	h.tally.starts = append(h.tally.starts, h.took)
-	if h.tally.cuts == 0 {
-		h.tally.fresh = append(h.tally.fresh, h.disk.Flushes())
-	}
+	h.tally.longest = max(h.tally.longest, time.Since(l.begun))
 }
 
 // collect waits for what asked a daemon that is gone, and keeps what it got.

@@ -28,9 +28,8 @@ import (
 )
 
 var (
-	cuts    = flag.Int("cuts", 40, "how often the power is cut, at least")
-	seed    = flag.Uint64("seed", 0, "of all random choices; 0: another each time, logged")
-	program = flag.String("daemon", "", "a daemon built with -tags drill; empty: build it")
+	cuts = flag.Int("cuts", 40, "how often the power is cut, at least")
+	seed = flag.Uint64("seed", 0, "of all random choices; 0: another each time, logged")
 )
 
 var built string // where the daemon was built, if it was
@@ -49,9 +48,6 @@ func TestMain(m *testing.M) {
 }
 
 var binary = sync.OnceValues(func() (string, error) {
-	if *program != "" {
-		return *program, nil
-	}
 	var err error
 	if built, err = os.MkdirTemp("", "powercut-built"); err != nil {
 		return "", err
@@ -102,7 +98,7 @@ func TestPowerCuts(t *testing.T) {
 		}
 	})
 	t.Logf("FIGURE %v", &total)
-	if *cuts >= 8*firstFlushes && total.of[spareFile] == 0 {
+	if *cuts >= 8*firstFlushes && total.spare == 0 {
 		t.Error("the power was never cut at a flush of a spare file")
 	}
 	if !t.Failed() && (total.cuts != *cuts || total.compared == 0) {

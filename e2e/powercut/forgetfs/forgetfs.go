@@ -106,13 +106,6 @@ func (f *FS) Arm(c Cut) <-chan Flush {
 	return f.off
 }
 
-// Flushes returns how many there were since Mount or the last Restore.
-func (f *FS) Flushes() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.flushes
-}
-
 // Fill makes the disk full, or not any more: a file that is written beyond its last block meets
 // ENOSPC. Restore leaves it as it is.
 func (f *FS) Fill(full bool) {
