@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,51 +12,36 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-const selfHold = "hold"
-
-// holding is what connections are to be held.
-type holding struct {
-	Socket      string
-	Connections int
-	Request     []string
-}
-
-// startHold has another process open connections, make one request on each, and keep them. It
-// returns once all have been answered.
-func startHold(ctx context.Context, socket string, connections int, request []string) (*self, error) {
-	var held int
-	return startReporting(ctx, selfHold, holding{socket, connections, request}, &held)
-}
-
-// hold is that process. It ends with ctx.
-func hold(ctx context.Context, what holding, report *json.Encoder) (err error) {
-	request := wire.AppendCommand(nil, what.Request...)
+// hold opens connections to a server, makes one request on each, and keeps them until end.
+func hold(ctx context.Context, socket string, connections int, command []string) (end func(), err error) {
+	request := wire.AppendCommand(nil, command...)
 	var dialer net.Dialer
 	var held []net.Conn
-	defer func() {
+	end = func() {
 		for _, c := range held {
 			_ = c.Close() // nothing is written that could be lost
 		}
-	}()
-	for range what.Connections {
-		conn, err := dialer.DialContext(ctx, "unix", what.Socket)
+	}
+	defer func() {
 		if err != nil {
-			return fmt.Errorf("no connection after %d: %w", len(held), err)
+			end()
+		}
+	}()
+	for range connections {
+		conn, err := dialer.DialContext(ctx, "unix", socket)
+		if err != nil {
+			return nil, fmt.Errorf("no connection after %d: %w", len(held), err)
 		}
 		held = append(held, conn)
 		if _, err := conn.Write(request); err != nil {
-			return err
+			return nil, err
 		}
 		// Both servers answer these requests by one integer, in a line that comes in one piece.
 		if err := readLine(conn); err != nil {
-			return fmt.Errorf("no answer on connection %d: %w", len(held), err)
+			return nil, fmt.Errorf("no answer on connection %d: %w", len(held), err)
 		}
 	}
-	if err := report.Encode(len(held)); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
+	return end, nil
 }
 
 // readLine reads a reply of one line with little memory: a reader for each of many connections
@@ -80,8 +64,8 @@ func readLine(in io.Reader) error {
 	return errors.New("the answer is longer than a number")
 }
 
-// openFiles raises the limit on open files for what is started from now on, as far as that is
-// allowed.
+// openFiles raises the limit on open files of this process and of what it starts from now on, as far as
+// that is allowed.
 func openFiles(wanted uint64) error {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {

@@ -27,7 +27,7 @@ func measureIdle(ctx context.Context, s setting) (found report.Findings, err err
 	if s.short {
 		idle = 500
 	}
-	if err := openFiles(uint64(idle + room)); err != nil {
+	if err := openFiles(uint64(2*idle + room)); err != nil { // those to both servers are this process's
 		return found, err
 	}
 	most := strconv.Itoa(idle + room/2)
@@ -69,11 +69,11 @@ func perConnection(ctx context.Context, s setting, p peer, dir string, idle int)
 	if err != nil {
 		return 0, err
 	}
-	held, err := startHold(ctx, socket, idle, p.command)
+	held, err := hold(ctx, socket, idle, p.command)
 	if err != nil {
 		return 0, err
 	}
-	defer held.end()
+	defer held()
 	after, err := usage.MemoryOf(running.PID())
 	if err != nil {
 		return 0, err
@@ -90,11 +90,11 @@ func idleRate(ctx context.Context, s setting, found *report.Findings, idle int, 
 			return err
 		}
 		defer c.server.Kill()
-		held, err := startHold(ctx, c.socket, idle, c.command)
+		held, err := hold(ctx, c.socket, idle, c.command)
 		if err != nil {
 			return err
 		}
-		defer held.end()
+		defer held()
 		entered = append(entered, c)
 	}
 	length := s.length(1500 * time.Millisecond)

@@ -34,7 +34,6 @@ type sample struct {
 	rate     float64 // requests a second
 	p50, p99 float64 // seconds
 	cpu      float64 // seconds of the server's processor time for a request
-	client   float64 // and of redis-benchmark's own; 0: not known
 }
 
 // load runs redis-benchmark once.
@@ -53,7 +52,7 @@ func (c contestant) load(ctx context.Context, l redisbench.Load) (sample, error)
 		return sample{}, err
 	}
 	n := float64(l.Requests)
-	return sample{rate: r.Rate, p50: r.P50.Seconds(), p99: r.P99.Seconds(), cpu: (after - before).Seconds() / n, client: r.CPU.Seconds() / n}, nil
+	return sample{rate: r.Rate, p50: r.P50.Seconds(), p99: r.P99.Seconds(), cpu: (after - before).Seconds() / n}, nil
 }
 
 // requests finds out how many requests make a round of that length; first is how many surely do not
@@ -95,14 +94,10 @@ func (c contestant) fault(err error) error {
 	}
 }
 
-func rateOf(s sample) float64   { return s.rate }
-func p50Of(s sample) float64    { return s.p50 }
-func p99Of(s sample) float64    { return s.p99 }
-func cpuOf(s sample) float64    { return s.cpu }
-func clientOf(s sample) float64 { return s.client }
-
-// busyOf is how much of a processor redis-benchmark kept busy.
-func busyOf(s sample) float64 { return s.client * s.rate }
+func rateOf(s sample) float64 { return s.rate }
+func p50Of(s sample) float64  { return s.p50 }
+func p99Of(s sample) float64  { return s.p99 }
+func cpuOf(s sample) float64  { return s.cpu }
 
 // versus is a figure of ours next to a peer's.
 func versus(group, what string, unit report.Unit, ours []sample, peer string, theirs []sample, value func(sample) float64) report.Figure {

@@ -67,7 +67,7 @@ func tooFew(figures []report.Figure) error {
 	for _, f := range figures {
 		n := len(f.Ours)
 		compared := f.Target != nil || n > 0 && len(f.Theirs) > 0
-		if compared && f.Absent == "" && !f.Derived && n < fullRounds {
+		if compared && f.Absent == "" && n < fullRounds {
 			errs = append(errs, fmt.Errorf("%s, %s: measured in %s, which is too few to compare or judge", f.Group, f.What, plural(n, "round")))
 		}
 	}

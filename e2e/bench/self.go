@@ -16,8 +16,6 @@ import (
 // What has to be another process is this program started again, with one of these words and what it
 // is told, in JSON. It reports on its standard output, in lines of JSON.
 var selves = map[string]func(context.Context, []string, *json.Encoder) error{
-	selfPull:     told(pull),
-	selfHold:     told(hold),
 	selfGenerate: told(generate),
 	selfPace:     told(servePace),
 	selfConstant: told(serveConstant),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -171,21 +172,17 @@ func restarts(ctx context.Context, s setting, name string, rounds int, end func(
 	return took, d.Kill()
 }
 
-// endUnderLoad ends the daemon after a client has pulled IDs for that long, and still does.
+// endUnderLoad ends the daemon after a client has asked it for IDs for that long, and still does.
 func endUnderLoad(ctx context.Context, h *process.Host, d *process.Process, length time.Duration, end func(*process.Process) error) error {
-	client, err := startPull(ctx, h.Socket)
+	client, err := load.Open(ctx, h.Socket, load.Config{Row: 500, Window: 4})
 	if err != nil {
 		return err
 	}
-	defer client.end()
-	if err := pause(ctx, length); err != nil {
+	defer client.Close() // the daemon has ended the connection
+	if err := errors.Join(client.Await(ctx, 1), pause(ctx, length)); err != nil {
 		return err
 	}
-	if err := end(d); err != nil {
-		return err
-	}
-	var more bool // the client ended because the daemon did
-	return client.hear(&more)
+	return end(d)
 }
 
 const startGroup = "Start, to the first whole reply"

@@ -27,9 +27,6 @@ import (
 type Generator struct {
 	Name   string
 	Module string // of the library; empty: this one
-	Layout string // in words
-	// Ceiling is how many IDs a second the layout has; 0: more than anybody takes.
-	Ceiling float64
 	// Open makes the generator. What it returns makes a function for each goroutine, which makes an
 	// ID at each call.
 	Open func() (func() Next, error)
@@ -50,33 +47,33 @@ type sink struct {
 // one another have the same number of bits for the sequence and the same tick.
 var Generators = []Generator{
 	{
-		Name: "flakeward, room", Layout: "20 bits of sequence, 1 ms",
+		Name: "flakeward, room",
 		Open: flakeward("time=41@1ms,worker=2,sequence=20;epoch=2026-01-01"),
 	},
 	{
-		Name: "flakeward, 12 bits", Layout: "its default: 12 bits of sequence, 1 ms", Ceiling: 4096 * 1000,
+		Name: "flakeward, 12 bits",
 		Open: flakeward("flakeward"),
 	},
 	{
-		Name: "flakeward, 8 bits of 10 ms", Layout: "8 bits of sequence, 10 ms", Ceiling: 256 * 100,
+		Name: "flakeward, 8 bits of 10 ms",
 		Open: flakeward("sonyflake;epoch=2026-01-01"),
 	},
 	{
-		Name: "bwmarrin/snowflake, room", Module: "github.com/bwmarrin/snowflake", Layout: "20 bits of sequence, 1 ms",
+		Name: "bwmarrin/snowflake, room", Module: "github.com/bwmarrin/snowflake",
 		Open: func() (func() Next, error) { return bwmarrin(2, 20) },
 	},
 	{
-		Name: "bwmarrin/snowflake", Module: "github.com/bwmarrin/snowflake", Layout: "its default: 12 bits of sequence, 1 ms", Ceiling: 4096 * 1000,
+		Name: "bwmarrin/snowflake", Module: "github.com/bwmarrin/snowflake",
 		Open: func() (func() Next, error) { return bwmarrin(10, 12) },
 	},
 	{
-		Name: "sonyflake, room", Module: "github.com/sony/sonyflake/v2", Layout: "20 bits of sequence, 1 ms",
+		Name: "sonyflake, room", Module: "github.com/sony/sonyflake/v2",
 		Open: func() (func() Next, error) {
 			return sony(sonyflake.Settings{BitsSequence: 20, BitsMachineID: 2, TimeUnit: time.Millisecond})
 		},
 	},
 	{
-		Name: "sonyflake", Module: "github.com/sony/sonyflake/v2", Layout: "its default: 8 bits of sequence, 10 ms", Ceiling: 256 * 100,
+		Name: "sonyflake", Module: "github.com/sony/sonyflake/v2",
 		Open: func() (func() Next, error) { return sony(sonyflake.Settings{}) },
 	},
 }

@@ -35,7 +35,6 @@ type Load struct {
 type Result struct {
 	Rate     float64       // requests a second
 	P50, P99 time.Duration // from a request to its reply
-	CPU      time.Duration // processor time that redis-benchmark itself used, from its start to its end
 }
 
 // Run runs the load. A server that answers any request with an error ends the run
@@ -56,17 +55,16 @@ func Run(ctx context.Context, l Load) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("%s %s: %w: %s", Program, strings.Join(args, " "), err, strings.TrimSpace(said.String()))
 	}
-	r, err := Parse(bytes.NewReader(out))
+	r, err := parse(bytes.NewReader(out))
 	if err != nil {
 		return Result{}, fmt.Errorf("%s %s: %w", Program, strings.Join(args, " "), err)
 	}
-	r.CPU = command.ProcessState.UserTime() + command.ProcessState.SystemTime()
 	return r, nil
 }
 
-// Parse reads the output of redis-benchmark --csv with one test in it: a line with
-// the names of the columns (since version 6.2) and a line of values. CPU is not in it.
-func Parse(in io.Reader) (Result, error) {
+// parse reads the output of redis-benchmark --csv with one test in it: a line with
+// the names of the columns (since version 6.2) and a line of values.
+func parse(in io.Reader) (Result, error) {
 	lines, err := csv.NewReader(in).ReadAll()
 	if err != nil {
 		return Result{}, fmt.Errorf("its output is no CSV: %w", err)

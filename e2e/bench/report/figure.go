@@ -17,7 +17,6 @@ const (
 	Rate    Unit = "/s" // something a second
 	Seconds Unit = "s"  // of time, or of one processor
 	Bytes   Unit = "B"
-	Share   Unit = "%" // a part of 1, written in percent: 0.15 is 15%
 )
 
 // Figure is one line of a table: what was measured of the daemon, and of a peer if there is one to
@@ -34,9 +33,6 @@ type Figure struct {
 	Target *Target   `json:"target,omitempty"`
 	// Note says in short what belongs to the figure: what holds it back if the target is missed.
 	Note string `json:"note,omitempty"`
-	// Derived tells that it is computed from other figures: it has one value and no rounds of its
-	// own.
-	Derived bool `json:"derived,omitempty"`
 	// Absent says why there are no samples, of either side: "ZooKeeper is not installed".
 	Absent string `json:"absent,omitempty"`
 }

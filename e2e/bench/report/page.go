@@ -157,18 +157,17 @@ func (r Results) when(b *bytes.Buffer) {
 	_ = table.Write(b, []string{"name", "version"}, r.versions())
 }
 
-// rounds is how many rounds most of the section's figures are made of: the least, but for what is
-// computed from other figures.
+// rounds is how many rounds most of the section's figures are made of: the least.
 func (s Section) rounds() (n int) {
 	for _, f := range s.Figures {
-		if !f.Derived && len(f.Ours) > 0 && (n == 0 || len(f.Ours) < n) {
+		if len(f.Ours) > 0 && (n == 0 || len(f.Ours) < n) {
 			n = len(f.Ours)
 		}
 	}
 	return n
 }
 
-// Format writes a value in a unit: 4,096,000/s, 1.25 ms, 9.8 KB, 14.9%, 12.
+// Format writes a value in a unit: 4,096,000/s, 1.25 ms, 9.8 KB, 12.
 func Format(u Unit, v float64) string {
 	switch u {
 	case Rate:
@@ -177,8 +176,6 @@ func Format(u Unit, v float64) string {
 		return scaled(v, []scale{{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}})
 	case Bytes:
 		return scaled(v, []scale{{1e9, "GB"}, {1e6, "MB"}, {1e3, "KB"}, {1, "B"}})
-	case Share:
-		return digits(v*100) + "%"
 	}
 	return number(v)
 }
