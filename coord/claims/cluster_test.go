@@ -3,6 +3,7 @@ package claims
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
@@ -206,5 +207,14 @@ func TestJudge(t *testing.T) {
 		if errors.Is(err, coord.ErrOtherCluster) != errors.Is(again, coord.ErrOtherCluster) {
 			t.Errorf("%s: %v, and then %v", name, err, again)
 		}
+	}
+}
+
+func TestAClusterOfAnEarlierVersionIsRefusedByName(t *testing.T) {
+	s := &scripted{look: Entry{Value: []byte(`{"layout":"l","uuid":"u","workers":8,"above":5}`), Version: 1}}
+	c := must.Get(New(s, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
+	_, err := c.Join(t.Context(), coord.Layout{Text: "l", Workers: 8})
+	if err == nil || !strings.Contains(err.Error(), "made by an earlier version") || !strings.Contains(err.Error(), "flakeward cluster create") || strings.Contains(err.Error(), "damaged") {
+		t.Errorf("joining it gave %v", err)
 	}
 }
