@@ -1,7 +1,6 @@
 package etcd_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 
@@ -83,29 +82,5 @@ func TestLayoutRecordReplaced(t *testing.T) {
 				t.Errorf("%s, Join after %s: %v, want ErrOtherCluster", name, call.name, err)
 			}
 		}
-	}
-}
-
-// The tree is made anew after the claim node was made: the opening is not written.
-func TestLayoutRecordReplacedBeforeTheOpening(t *testing.T) {
-	tr := newTree(t)
-	c, d := tr.daemon("a"), tr.daemon("b")
-	key, record := tr.layoutRecord(c)
-	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
-		if k == etcd.KindOpening {
-			tr.do(clientv3.OpDelete(key))
-		}
-		return send(ctx)
-	})
-	if _, err := c.Claim(t.Context(), want(2)); !errors.Is(err, coord.ErrOtherCluster) {
-		t.Errorf("Claim: %v, want ErrOtherCluster", err)
-	}
-	tr.do(clientv3.OpPut(key, record))
-	if m, err := d.Members(t.Context()); err != nil || len(m) != 0 {
-		t.Errorf("a claim is left: %+v, %v", m, err)
-	}
-	got, err := tr.Client().Get(t.Context(), c.Root()+"workers/", clientv3.WithPrefix())
-	if err != nil || len(got.Kvs) != 0 {
-		t.Errorf("a record was written: %v, %v", got, err)
 	}
 }

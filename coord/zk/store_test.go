@@ -177,34 +177,6 @@ func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
 	}
 }
 
-// In a tree that was wiped and made anew the versions start over.
-func TestCreateInATreeMadeAnew(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	_, s := w.open()
-	layout := w.join(s)
-	w.makeAnew()
-	var moved *claims.MovedError
-	if made, err := s.Create(t.Context(), layout, claimant(3)); !errors.As(err, &moved) || moved.Found.Version != 1 {
-		t.Errorf("Create: %+v, %v; want that the layout moved", made, err)
-	}
-	if number, err := s.Number(t.Context(), layout); !errors.As(err, &moved) {
-		t.Errorf("Number: %d, %v; want that the layout moved", number, err)
-	}
-	if left := w.claims(); len(left) != 0 {
-		t.Errorf("claims in another cluster's tree: %q", left)
-	}
-	if found, err := s.Claims(t.Context(), layout, true); !errors.As(err, &moved) {
-		t.Errorf("Claims: %+v, %v; want that the layout moved", found, err)
-	}
-	if found, err := s.Read(t.Context(), layout, claims.RecordOf(3)); !errors.As(err, &moved) {
-		t.Errorf("Read: %+v, %v; want that the layout moved", found, err)
-	}
-	if stored, err := s.Replace(t.Context(), layout, []byte("x")); !errors.As(err, &moved) || w.get("/layout") == "x" {
-		t.Errorf("Replace: %+v, %v; want that the layout moved", stored, err)
-	}
-}
-
 // The owner is who was created first, by the number that ZooKeeper has given, whatever the names are.
 func TestOwnerIsTheFirstCreated(t *testing.T) {
 	t.Parallel()
