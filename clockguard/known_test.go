@@ -259,6 +259,21 @@ func TestAHoldGoesOnByTheMonotonicClock(t *testing.T) {
 	}
 }
 
+// Whoever sets the clock ahead again as soon as it was put right moves known time by nothing.
+func TestAClockThatIsFoughtOverLeavesNoTrace(t *testing.T) {
+	b := newBench()
+	b.run(time.Second)
+	for range 10 {
+		b.Manual.Step(time.Hour)
+		b.wants(t, 0, "ahead")
+		b.run(every)
+		b.wants(t, 0, "ahead, and observed")
+		b.Manual.Step(-time.Hour)
+		b.run(every)
+		b.wants(t, 0, "put right")
+	}
+}
+
 func TestAHoldEndsWithAVerdictOnIt(t *testing.T) {
 	b := newBench()
 	b.Manual.Step(time.Hour)
