@@ -324,8 +324,16 @@ func TestClusterStatus(t *testing.T) {
 
 func TestMarksAndClaims(t *testing.T) {
 	for args, want := range map[string]string{
-		"cluster marks": "3 records of 1024 worker IDs", "cluster marks --json": `"marks":[{"worker":4,`,
-		"claims": "2 claims of 1024 worker IDs", "claims --json": `"claims":[{"worker":4,`,
+		"cluster marks": "3 records of 1024 worker IDs, layout " + fullLayout + "\n" +
+			"worker IDs: 2 held, 0 resting, 1022 free; if all hosts lost power now, nobody would wait\n\n" +
+			"worker  ceiling                           issued    held by\n" +
+			"4       2026-01-01T12:10:00.000Z  +10m0s  2.0s ago  h1, claim-4\n" +
+			"5       2026-01-01T11:00:00.000Z  -1h0m   -         free\n",
+		"cluster marks --json": `"marks":[{"worker":4,`,
+		"claims": "worker  host  process  claimed   issued    state    claim\n" +
+			"4       h1    11       3h0m ago  2.0s ago  granted  claim-4\n" +
+			"70      h2    12       -         -         stopped  claim-70\n",
+		"claims --json": `"claims":[{"worker":4,`,
 	} {
 		out, _, err := ask{standIn: someCluster()}.run(t, strings.Fields(args)...)
 		checkError(t, err, "", ExitOK)
