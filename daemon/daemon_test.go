@@ -201,5 +201,8 @@ func TestValidate(t *testing.T) {
 		if err := base.Validate(); err == nil || !strings.HasPrefix(err.Error(), "--"+c.flag+":") {
 			t.Errorf("%s: %v", c.flag, err)
 		}
+		if _, err := daemon.New(base); err == nil {
+			t.Errorf("%s: a daemon is made", c.flag)
+		}
 	}
 }
