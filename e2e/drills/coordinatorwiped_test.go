@@ -28,8 +28,8 @@ func init() {
 const wipedWindow = 8 * time.Second
 
 type wiping struct {
-	returned evidence.Mono // from when on the coordinator was there, and empty
-	stopped  [MaxHosts]evidence.Mono
+	returned evidence.Mono    // from when on the coordinator was there, and empty
+	stopped  [3]evidence.Mono // by host
 	made     evidence.Mono
 }
 

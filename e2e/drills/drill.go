@@ -14,7 +14,6 @@ type Drill struct {
 	What    string // one sentence: what is done and what is expected
 	Options Options
 	On      string // empty: on etcd and ZooKeeper; onAll: on a directory as well; onDirectory: there alone
-	Large   bool   // too large for every change: the short form leaves it out
 	// Script does the faults and waits for what has to come of them. It begins when all daemons
 	// serve. What must not fail in it, by must and mustGet, fails the drill.
 	Script func(ctx context.Context, r *Run)
@@ -31,7 +30,7 @@ const (
 // Options are what one drill needs otherwise than the rest. Zero values mean the default.
 type Options struct {
 	Limit    time.Duration // of the script; default 2m
-	Hosts    int           // daemons, each with a client; 1 to MaxHosts, default 3
+	Hosts    int           // daemons, each with a client; default 3
 	Ready    int           // how many of them must serve before the script begins; default all, -1 none
 	Layout   string        // default flakeward
 	TTL      time.Duration // default 2s
@@ -56,11 +55,8 @@ type Options struct {
 // apart is how far the clocks of a drill's hosts may lie apart.
 const apart = 10 * time.Second
 
-// Bounds of what a drill may ask for.
-const (
-	MaxHosts   = 30
-	SmallBytes = 256 << 10
-)
+// SmallBytes is the size of a small file system.
+const SmallBytes = 256 << 10
 
 var registered []Drill
 

@@ -30,7 +30,6 @@ var (
 	long  = flag.Bool("long", false, "the long form: many more faults")
 	once  = flag.Bool("once", false, "the short form: each drill on one of the coordinators, in turn")
 	seed  = flag.Int64("seed", 0, "what chance begins with; 0: another each time, which is printed")
-	keep  = flag.Bool("keep", false, "leave the containers at the end; the next run removes them")
 	image = flag.String("image", daemonImage, "of the daemons, of the drill build")
 	name  = flag.String("name", usual, "of this run: runs of different names do not meet, and have folders of their own")
 )
@@ -108,13 +107,10 @@ func TestDrills(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		err := error(nil)
-		if !s.keep { // whatever a drill could not remove, the tools that cut networks included
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
-			defer cancel()
-			err = s.engine.RemoveAll(ctx, s.prefix)
-		}
-		if err = errors.Join(err, s.unlock()); err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+		defer cancel()
+		// Whatever a drill could not remove, the tools that cut networks included.
+		if err := errors.Join(s.engine.RemoveAll(ctx, s.prefix), s.lock.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -171,8 +167,6 @@ func wanted(coordinator int) (all []Drill) {
 	turn, directory := 0, coordinators[coordinator].name == onDirectory
 	for _, d := range registered {
 		switch {
-		case *once && d.Large:
-			continue
 		case directory || d.On == onDirectory:
 			if directory && (d.On == onDirectory || d.On == onAll) {
 				all = append(all, d)
@@ -199,7 +193,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	}
 	s := &session{
 		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: prefixOf(*name, root),
-		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, keep: *keep, seed: *seed, versions: []string{engine.Version()},
+		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, seed: *seed, versions: []string{engine.Version()},
 	}
 	if os.Getuid() == 0 {
 		s.user = fmt.Sprintf("%d:%d", containerUser, containerUser)
@@ -265,8 +259,6 @@ func (s *session) takeLock() error {
 	return nil
 }
 
-func (s *session) unlock() error { return s.lock.Close() }
-
 // clear removes the evidence of an earlier run.
 func (s *session) clear() error {
 	entries, err := os.ReadDir(s.runs)
@@ -290,7 +282,7 @@ func (s *session) enough(drills []report.Drill) error {
 	ids, faults := uint64(0), 0
 	for _, d := range drills {
 		ids += d.IDs
-		faults += d.Injected()
+		faults += len(d.Faults)
 	}
 	if ids < leastIDs || faults < leastFaults {
 		return fmt.Errorf("all drills together: %d IDs and %d faults, and at least %d and %d were to come", ids, faults, leastIDs, leastFaults)
@@ -300,18 +292,16 @@ func (s *session) enough(drills []report.Drill) error {
 
 // publish writes the report, and prepares the table, which is printed when all tests have ended.
 func (s *session) publish(begun time.Time, drills []report.Drill) {
-	run := report.Run{
-		When: begun, Took: time.Since(begun), Seed: strconv.FormatInt(s.seed, 10), Cores: runtime.NumCPU(), Versions: s.versions, Drills: drills,
-	}
-	if out, err := exec.Command("git", "-C", s.root, "rev-parse", "--short", "HEAD").Output(); err == nil {
-		run.Commit = strings.TrimSpace(string(out))
-	}
-	var page bytes.Buffer
+	commit, _ := exec.Command("git", "-C", s.root, "rev-parse", "--short", "HEAD").Output()
+	took := time.Since(begun).Round(time.Second)
+	page := bytes.NewBufferString("# Drills\n\n")
+	fmt.Fprintf(page, "%s, took %v, on %d processors, flakeward %s, %s, seed %d\n\n", begun.UTC().Format("2006-01-02 15:04 UTC"), took, runtime.NumCPU(),
+		bytes.TrimSpace(commit), strings.Join(s.versions, ", "), s.seed)
 	path := filepath.Join(filepath.Dir(s.runs), "report.md")
 	if *name != usual {
 		path = filepath.Join(s.runs, "report.md")
 	}
-	err := report.Write(&page, run)
+	err := report.Table(page, drills)
 	if err == nil {
 		err = os.WriteFile(path, page.Bytes(), 0o644)
 	}
@@ -319,7 +309,7 @@ func (s *session) publish(begun time.Time, drills []report.Drill) {
 		if err != nil {
 			fmt.Printf("the report was not written: %v\n", err)
 		}
-		fmt.Printf("\nreport: %s (seed %d, %v)\n", path, s.seed, run.Took.Round(time.Second))
+		fmt.Printf("\nreport: %s (seed %d, %v)\n", path, s.seed, took)
 		_ = report.Table(os.Stdout, drills)
 	}
 	finish.Store(&f)

@@ -112,7 +112,7 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 		clients, daemons = append(clients, h.client), append(daemons, h.daemon)
 	}
 	note(s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
-	const flushTimeout = "30" // seconds; thirty hosts on two cores take their time
+	const flushTimeout = "30" // seconds
 	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushTimeout}, clients...)...)
 	note(err)
 	note(s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
@@ -135,13 +135,11 @@ func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
 		note(err)
 		res.hosts = append(res.hosts, newHostResult(h.Name, replies))
 	}
-	if !s.keep {
-		both.Go(func() {
-			if err := r.project.Remove(ctx); err != nil {
-				r.log("not all was removed: %v", err)
-			}
-		})
-	}
+	both.Go(func() {
+		if err := r.project.Remove(ctx); err != nil {
+			r.log("not all was removed: %v", err)
+		}
+	})
 	both.Wait()
 	note(restored)
 	if restored == nil {

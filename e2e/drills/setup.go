@@ -59,9 +59,6 @@ func mergedEnv(all ...map[string]string) map[string]string {
 // newRun makes a drill's folder, with all that its containers need in it.
 func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
 	o := d.Options.withDefaults()
-	if o.Hosts < 1 || o.Hosts > MaxHosts {
-		return nil, fmt.Errorf("%d hosts: 1 to %d are possible", o.Hosts, MaxHosts)
-	}
 	layout, err := generator.ParseLayout(o.Layout)
 	if err != nil {
 		return nil, err

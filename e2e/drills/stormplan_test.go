@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"reflect"
 	"slices"
-	"testing"
 	"time"
 )
 
@@ -140,73 +138,4 @@ func (f *forecast) next() gust {
 		})
 	}
 	return g
-}
-
-// TestStormPlan: the plan is the seed's alone, and in the long form every kind of fault occurs,
-// whatever the seed.
-func TestStormPlan(t *testing.T) {
-	var before []gust
-	for seed := range int64(200) {
-		var storm []gust
-		kinds, clocks := map[string]int{}, map[time.Duration]bool{}
-		blows := 0
-		first, again := newForecast(seed, "etcd"), newForecast(seed, "etcd")
-		for n := 0; blows < longStorm; n++ {
-			g := first.next()
-			if same := again.next(); !reflect.DeepEqual(g, same) {
-				t.Fatalf("gust %d of seed %d is %v, and then %v", n, seed, g, same)
-			}
-			if err := checkGust(g); err != nil {
-				t.Fatalf("gust %d of seed %d, %v: %v", n, seed, g, err)
-			}
-			for _, b := range g.blows {
-				kinds[b.kind]++
-				clocks[b.clock] = true
-				blows++
-			}
-			storm = append(storm, g)
-		}
-		if reflect.DeepEqual(storm, before) {
-			t.Errorf("seeds %d and %d name the same storm", seed-1, seed)
-		}
-		if reflect.DeepEqual(storm[0], newForecast(seed, "zookeeper").next()) {
-			t.Errorf("seed %d names the same storm for both coordinators", seed)
-		}
-		for _, kind := range slices.Concat(hostBlows, memberBlows) {
-			if kinds[kind] == 0 {
-				t.Errorf("seed %d has none of %q in %d gusts", seed, kind, len(storm))
-			}
-		}
-		if len(clocks) <= len(offsets) { // and 0
-			t.Errorf("seed %d has not all of the clock's steps: %v", seed, clocks)
-		}
-		before = storm
-	}
-}
-
-// checkGust says what is wrong with a gust.
-func checkGust(g gust) error {
-	hit := map[int]bool{}
-	cleared, members := false, false
-	for _, b := range g.blows {
-		switch {
-		case hit[b.host]:
-			return fmt.Errorf("two blows at once on %d", b.host)
-		case b.host < -1 || b.host >= stormHosts || b.pick < 0 || b.pick > 2:
-			return fmt.Errorf("nobody is hit by %v", b)
-		case b.lasts < shortestBlow || b.lasts > longestBlow || b.after < 0 || b.after > time.Second:
-			return fmt.Errorf("%v is too short, too long or too late", b)
-		case (b.host < 0) != slices.Contains(memberBlows, b.kind) || (b.host >= 0) != slices.Contains(hostBlows, b.kind):
-			return fmt.Errorf("%v cannot be", b)
-		}
-		hit[b.host] = true
-		cleared, members = cleared || b.kind == blowClear, members || b.host < 0
-	}
-	if cleared && (members || !g.calm) {
-		return fmt.Errorf("a claim is cleared with no coordinator: that is not promised to succeed")
-	}
-	if len(g.blows) == 0 {
-		return fmt.Errorf("nothing happens")
-	}
-	return nil
 }

@@ -39,7 +39,6 @@ type session struct {
 	prefix string // of projects' names
 	user   string // uid:gid that all containers run as
 	long   bool
-	keep   bool
 	seed   int64
 	lock   *os.File
 
@@ -166,10 +165,7 @@ func (s *suite) stop(ctx context.Context) error {
 		text, err := s.engine.Logs(ctx, s.members.container(name))
 		errs = append(errs, err, os.WriteFile(filepath.Join(s.members.dir, name+".log"), []byte(text), 0o644))
 	}
-	if !s.keep {
-		errs = append(errs, s.members.project.Remove(ctx))
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.members.project.Remove(ctx))...)
 }
 
 // drill runs one drill as a test.

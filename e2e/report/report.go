@@ -2,153 +2,121 @@
 package report
 
 import (
-	"slices"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	bench "github.com/flakeward/flakeward/e2e/bench/report"
+	"github.com/flakeward/flakeward/internal/table"
 )
 
-// Run is all drills that were run together.
-type Run struct {
-	When     time.Time // when it began
-	Took     time.Duration
-	Seed     string   // what it takes to choose the same faults again; empty if nothing was chosen
-	Commit   string   // of flakeward; empty if it is not known
-	Cores    int      // of the machine; 0 if not known
-	Versions []string // of what was run, as in "etcd 3.7.3"
-	Drills   []Drill
-}
-
-// Drill is what is known of one drill that was run on one coordinator. Save keeps it as JSON.
+// Drill is what is known of one drill that was run on one coordinator.
 type Drill struct {
-	Name        string        `json:"name"`        // as in kill-an-hour-behind
-	Coordinator string        `json:"coordinator"` // etcd or ZooKeeper
-	What        string        `json:"what"`        // one sentence: what is done and what is expected
-	Took        time.Duration `json:"took_ns"`
+	Name        string // as in kill-an-hour-behind
+	Coordinator string // etcd or ZooKeeper
+	What        string // one sentence: what is done and what is expected
+	Took        time.Duration
 
-	Faults     []Fault  `json:"faults"`
-	IDs        uint64   `json:"ids"`        // issued, those in lost replies included
-	Received   uint64   `json:"received"`   // of them, those that a client got
-	Violations uint64   `json:"violations"` // of any of the checker's invariants
-	Examples   []string `json:"examples"`   // of violations
+	Faults     []Fault
+	IDs        uint64   // issued, those in lost replies included
+	Received   uint64   // of them, those that a client got
+	Violations uint64   // of any of the checker's invariants
+	Examples   []string // of violations
 
-	LongestStall time.Duration `json:"longest_stall_ns"` // the longest time that a client of any host went without an answer
-	Recovery     time.Duration `json:"recovery_ns"`      // from the last fault's end, or from the fault where it has none, to IDs on every host; 0 if nothing had stopped
-	Figures      []Figure      `json:"figures"`
-	Failed       string        `json:"failed"` // why the drill failed, other than by violations; empty if it did not
+	LongestStall time.Duration // the longest time that a client of any host went without an answer
+	Recovery     time.Duration // from the last fault's end, or from the fault where it has none, to IDs on every host; 0 if nothing had stopped
+	Figures      []Figure
+	Failed       string // why the drill failed, other than by violations; empty if it did not
 
-	Began evidence.Mono `json:"began"`
-	Ended evidence.Mono `json:"ended"` // when the clients were told to stop
+	Began evidence.Mono
+	Ended evidence.Mono // when the clients were told to stop
 }
 
 // Fault is one thing that was done to the cluster.
 type Fault struct {
-	At    evidence.Mono `json:"at"`
-	Until evidence.Mono `json:"until"` // At for what takes no time
-	Host  string        `json:"host"`  // of a daemon or a member of the coordinator; empty for all
-	Kind  string        `json:"kind"`  // a word or two: clock -1h, kill -9, cut off
+	At    evidence.Mono
+	Until evidence.Mono // At for what takes no time
+	Host  string        // of a daemon or a member of the coordinator; empty for all
+	Kind  string        // a word or two: clock -1h, kill -9, cut off
 }
 
 // Figure is a measured value beside the one that is wanted.
 type Figure struct {
-	Name string `json:"name"` // as in "added stall, median of 5"
-	Got  string `json:"got"`
-	Want string `json:"want"` // as in "<= 5 ms"; empty if there is no target
-	Met  bool   `json:"met"`  // means nothing without a target
+	Name string // as in "added stall, median of 5"
+	Got  string
+	Want string // as in "<= 5 ms"; empty if there is no target
+	Met  bool   // means nothing without a target
 }
 
-// Missed says that there is a target, and that it was not met.
-func (f Figure) Missed() bool { return f.Want != "" && !f.Met }
+// FileName is what a drill's file is called in its folder.
+const FileName = "drill.json"
 
-// Verdict is what a drill's result comes to.
-type Verdict uint8
+// Save writes the drill to a file, as JSON.
+func Save(path string, d Drill) error {
+	data, err := json.Marshal(d)
+	if err == nil {
+		err = os.WriteFile(path, append(data, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot save a drill's record: %w", err)
+	}
+	return nil
+}
 
-// The verdicts, from good to bad.
-const (
-	OK       Verdict = iota
-	Failed           // a promise was broken, or the drill did not get as far as to tell
-	Violated         // an invariant of the IDs was broken
-)
-
-// String returns the verdict as the table has it: what is bad is loud.
-func (v Verdict) String() string { return [...]string{"ok", "FAILED", "VIOLATED"}[min(v, Violated)] }
-
-// Verdict returns what the drill's result comes to. A figure that misses its target fails nothing.
-func (d Drill) Verdict() Verdict {
+// verdict is what a drill's result comes to; what is bad is loud. A figure that misses its target fails
+// nothing.
+func (d Drill) verdict() string {
 	switch {
 	case d.Violations > 0:
-		return Violated
+		return "VIOLATED"
 	case d.Failed != "":
-		return Failed
+		return "FAILED"
 	}
-	return OK
+	return "ok"
 }
 
-// Missed returns the figures that missed their targets.
-func (d Drill) Missed() []Figure {
-	var missed []Figure
-	for _, f := range d.Figures {
-		if f.Missed() {
-			missed = append(missed, f)
+func number[N int | uint64](n N) string { return bench.Format(bench.Number, float64(n)) }
+func lasting(d time.Duration) string    { return bench.Format(bench.Seconds, d.Seconds()) }
+
+// Table writes a table of the drills, a line that sums them up, and then what failed and which
+// figures missed their targets.
+func Table(w io.Writer, drills []Drill) error {
+	var rows [][]string
+	var bad, missed bytes.Buffer
+	ids, violations, faults, failed, longest := uint64(0), uint64(0), 0, 0, time.Duration(0)
+	for _, d := range drills {
+		rows = append(rows, []string{d.Name, d.Coordinator, strconv.Itoa(len(d.Faults)), number(d.IDs), number(d.Violations),
+			lasting(d.LongestStall), lasting(d.Recovery), d.verdict()})
+		ids, violations, faults, longest = ids+d.IDs, violations+d.Violations, faults+len(d.Faults), max(longest, d.LongestStall)
+		if d.verdict() != "ok" {
+			failed++
+			bad.WriteString(line(fmt.Sprintf("- %s on %s: %d violations %q; %s", d.Name, d.Coordinator, d.Violations, d.Examples[:min(len(d.Examples), 1)], d.Failed)))
+		}
+		for _, f := range d.Figures {
+			if f.Want != "" && !f.Met {
+				missed.WriteString(line(fmt.Sprintf("- missed: %s on %s: %s: %s, wanted %s", d.Name, d.Coordinator, f.Name, f.Got, f.Want)))
+			}
 		}
 	}
-	return missed
-}
-
-// oscillation is how soon after each other the steps of one oscillation come.
-const oscillation = 250 * time.Millisecond
-
-// Injected counts the faults. Those of one sort (the first word of the kind) that follow each other
-// on one host within a quarter of a second are one: a clock that is stepped 200 times in ten
-// seconds is one fault.
-func (d Drill) Injected() int {
-	type lane struct{ host, family string }
-	last := make(map[lane]evidence.Mono)
-	n := 0
-	for _, f := range sorted(d.Faults) {
-		l := lane{f.Host, family(f.Kind)}
-		if before, ok := last[l]; !ok || time.Duration(f.At-before) > oscillation {
-			n++
-		}
-		last[l] = f.At
+	if err := table.Write(w, []string{"drill", "coordinator", "faults", "IDs checked", "violations", "longest stall", "to recover", "verdict"}, rows); err != nil {
+		return err
 	}
-	return n
+	_, err := fmt.Fprintf(w, "%d drills, %s faults, %s IDs, %s violations, longest stall %s, %d failed\n%s%s",
+		len(drills), number(faults), number(ids), number(violations), lasting(longest), failed, &bad, &missed)
+	return err
 }
 
-func sorted(faults []Fault) []Fault {
-	return slices.SortedStableFunc(slices.Values(faults), func(a, b Fault) int { return int(min(max(a.At-b.At, -1), 1)) })
-}
+// longestLine bounds a line, in characters: what fails may say much.
+const longestLine = 1000
 
-// family returns what sort of fault a kind is of: its first word.
-func family(kind string) string {
-	first, _, _ := strings.Cut(kind, " ")
-	return first
-}
-
-// totals is what a run comes to.
-type totals struct {
-	Drills, Faults, Failed, Violated, Missed int
-	IDs, Violations                          uint64
-	Longest                                  *Drill // the one with the longest stall; nil if no client ever waited
-}
-
-func sum(drills []Drill) totals {
-	t := totals{Drills: len(drills)}
-	for i, d := range drills {
-		t.Faults += d.Injected()
-		t.IDs += d.IDs
-		t.Violations += d.Violations
-		t.Missed += len(d.Missed())
-		switch d.Verdict() {
-		case Failed:
-			t.Failed++
-		case Violated:
-			t.Violated++
-		}
-		if d.LongestStall > 0 && (t.Longest == nil || d.LongestStall > t.Longest.LongestStall) {
-			t.Longest = &drills[i]
-		}
-	}
-	return t
+// line is a text in one line.
+func line(s string) string {
+	r := []rune(strings.Join(strings.Fields(s), " "))
+	return string(r[:min(len(r), longestLine)]) + "\n"
 }
