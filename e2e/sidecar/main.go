@@ -9,11 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
-	"strconv"
 	"syscall"
 
 	"github.com/flakeward/flakeward/e2e/sidecar/ask"
@@ -98,36 +96,22 @@ func load(ctx context.Context, args []string, stderr io.Writer) error {
 	// One P: it never takes more than one processor from the daemon, and none of its goroutines has
 	// to wake another thread.
 	runtime.GOMAXPROCS(1)
-	c := ask.DefaultConfig()
-	if text := os.Getenv("SIDECAR_LOAD"); text != "" {
-		var err error
-		if c.Load, err = strconv.ParseFloat(text, 64); err != nil {
-			return fmt.Errorf("SIDECAR_LOAD=%q is no number", text)
-		}
-	}
+	c := ask.Config{Rates: ask.DefaultRates()}
 	flags := flag.NewFlagSet("sidecar load", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&c.Socket, "socket", "/run/flakeward/flakeward.sock", "the daemon's `path`")
 	flags.StringVar(&c.Out, "out", "", "the `directory` that replies are recorded in")
-	flags.Uint64Var(&c.Seed, "seed", 0, "of the time of each connection's first request; 0: another each time")
-	flags.Float64Var(&c.Load, "load", c.Load, "the rates are multiplied by this; also SIDECAR_LOAD")
 	flags.DurationVar(&c.Rates.Single, "single", c.Rates.Single, "from one NEXT to the next; 0: none")
 	flags.DurationVar(&c.Rates.Pipelined, "pipelined", c.Rates.Pipelined, "from one pipeline of NEXT to the next; 0: none")
 	flags.IntVar(&c.Rates.Pipeline, "pipeline", c.Rates.Pipeline, "requests in a pipeline")
 	flags.DurationVar(&c.Rates.Batch, "batch", c.Rates.Batch, "from one NEXT with a count to the next; 0: none")
-	flags.IntVar(&c.Rates.BatchIDs, "batch-ids", c.Rates.BatchIDs, "its count")
 	flags.DurationVar(&c.Rates.Runs, "runs", c.Rates.Runs, "from one RUN to the next; 0: none")
 	flags.IntVar(&c.Rates.RunIDs, "run-ids", c.Rates.RunIDs, "its count")
-	flags.DurationVar(&c.Timeout, "timeout", c.Timeout, "a request without a reply for so long is lost")
-	flags.DurationVar(&c.Grace, "grace", c.Grace, "how long replies are awaited at the end")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() != 0 {
+	if flags.NArg() != 0 || c.Out == "" {
 		return errUsage
-	}
-	for c.Seed == 0 {
-		c.Seed = rand.Uint64()
 	}
 	return ask.Run(ctx, c)
 }

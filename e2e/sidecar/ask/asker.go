@@ -70,13 +70,13 @@ func (a *asker) ask(ctx context.Context) bool {
 		a.put(r, evidence.Unsent, err.Error())
 		return false
 	}
-	_ = a.conn.SetDeadline(time.Now().Add(a.config.Timeout)) // an error is met again below
+	_ = a.conn.SetDeadline(time.Now().Add(timeout)) // an error is met again below
 	if n, err := a.conn.Write(a.out); err != nil {
 		a.unsent(r, n, err)
 		return false
 	}
 	// At the end the replies are awaited for the grace only, not for the whole timeout.
-	conn, grace := a.conn, a.config.Grace
+	conn := a.conn
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Now().Add(grace)) })
 	defer stop()
 	well := true
@@ -110,7 +110,7 @@ func (a *asker) connect() error {
 	if a.conn != nil {
 		return nil
 	}
-	conn, err := net.DialTimeout("unix", a.config.Socket, a.config.Timeout)
+	conn, err := net.DialTimeout("unix", a.config.Socket, timeout)
 	if err != nil {
 		return err
 	}

@@ -60,8 +60,7 @@ func fake(t *testing.T, scripts ...script) (socket string, over chan struct{}) {
 
 // newAsker asks in one way; a count of the way is 3.
 func newAsker(socket string, asking evidence.Asking) (*asker, *[]evidence.Reply) {
-	c := DefaultConfig()
-	c.Socket, c.Out = socket, "none"
+	c := Config{Socket: socket, Out: "none", Rates: DefaultRates()}
 	c.Rates.Pipeline, c.Rates.BatchIDs, c.Rates.RunIDs = 3, 3, 3
 	var got []evidence.Reply
 	a := &asker{config: c, connections: new(atomic.Uint32), record: func(r evidence.Reply) { got = append(got, r) }}
