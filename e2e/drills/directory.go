@@ -67,5 +67,3 @@ func (r *Run) FreeDirectory(ctx context.Context) error {
 	r.full()
 	return err
 }
-
-func (d *directory) version(context.Context) string { return "a directory" }

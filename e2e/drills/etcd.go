@@ -143,13 +143,3 @@ func (e *etcd) record(ctx context.Context, tree string) (record []byte, err erro
 	})
 	return record, err
 }
-
-func (e *etcd) version(ctx context.Context) string {
-	addresses, err := e.m.addresses(ctx)
-	if err == nil {
-		for _, s := range e.statuses(ctx, addresses) {
-			return "etcd " + s.Version
-		}
-	}
-	return "etcd"
-}

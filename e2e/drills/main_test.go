@@ -193,7 +193,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	}
 	s := &session{
 		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: prefixOf(*name, root),
-		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, seed: *seed, versions: []string{engine.Version()},
+		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, seed: *seed,
 	}
 	if os.Getuid() == 0 {
 		s.user = fmt.Sprintf("%d:%d", containerUser, containerUser)
@@ -295,8 +295,8 @@ func (s *session) publish(begun time.Time, drills []report.Drill) {
 	commit, _ := exec.Command("git", "-C", s.root, "rev-parse", "--short", "HEAD").Output()
 	took := time.Since(begun).Round(time.Second)
 	page := bytes.NewBufferString("# Drills\n\n")
-	fmt.Fprintf(page, "%s, took %v, on %d processors, flakeward %s, %s, seed %d\n\n", begun.UTC().Format("2006-01-02 15:04 UTC"), took, runtime.NumCPU(),
-		bytes.TrimSpace(commit), strings.Join(s.versions, ", "), s.seed)
+	fmt.Fprintf(page, "%s, took %v, on %d processors, flakeward %s, seed %d\n\n", begun.UTC().Format("2006-01-02 15:04 UTC"), took, runtime.NumCPU(),
+		bytes.TrimSpace(commit), s.seed)
 	path := filepath.Join(filepath.Dir(s.runs), "report.md")
 	if *name != usual {
 		path = filepath.Join(s.runs, "report.md")

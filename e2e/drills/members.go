@@ -42,7 +42,6 @@ type backend interface {
 	// record returns the cluster record.
 	record(ctx context.Context, tree string) ([]byte, error)
 	url(tree string) string
-	version(ctx context.Context) string
 }
 
 const memberCount = 3

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,9 +40,6 @@ type session struct {
 	long   bool
 	seed   int64
 	lock   *os.File
-
-	mu       sync.Mutex
-	versions []string
 }
 
 // What is not worth a drill's time to wait for longer.
@@ -126,10 +122,6 @@ func (s *suite) start(ctx context.Context) error {
 		return fmt.Errorf("%w\n%s", err, m.tails(context.WithoutCancel(ctx)))
 	}
 	s.started = true
-	version := m.backend.version(ctx)
-	s.mu.Lock()
-	s.versions = append(s.versions, version)
-	s.mu.Unlock()
 	return nil
 }
 

@@ -48,30 +48,19 @@ func srvr(ctx context.Context, address string) (string, error) {
 	return string(text), err
 }
 
-// valueOf is the value of a line of what a member says.
-func valueOf(text, key string) string {
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, key+": "); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
 func (z *zookeeper) leads(ctx context.Context, addresses map[string]string) (leader string, serving int) {
 	var mu sync.Mutex
 	var asked sync.WaitGroup
 	for name, address := range addresses {
 		asked.Go(func() {
 			text, err := srvr(ctx, address)
-			mode := valueOf(text, "Mode")
-			if err != nil || mode == "" { // only who has joined a quorum has a mode
+			if err != nil || !strings.Contains(text, "\nMode: ") { // only who has joined a quorum has a mode
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			serving++
-			if mode == "leader" {
+			if strings.Contains(text, "\nMode: leader") {
 				leader = name
 			}
 		})
@@ -162,17 +151,4 @@ func (z *zookeeper) record(ctx context.Context, tree string) (record []byte, err
 		return err
 	})
 	return record, err
-}
-
-func (z *zookeeper) version(ctx context.Context) string {
-	addresses, err := z.m.addresses(ctx)
-	if err == nil {
-		for _, address := range addresses {
-			if text, err := srvr(ctx, address); err == nil {
-				v, _, _ := strings.Cut(valueOf(text, "Zookeeper version"), "-")
-				return "ZooKeeper " + v
-			}
-		}
-	}
-	return "ZooKeeper"
 }
