@@ -49,19 +49,15 @@ func (b *backoff) none(answer error) bool {
 		// A floor suits once it is at most restartWait ahead. The random part keeps daemons apart that
 		// wait for the same floor.
 		longest = againAhead
-		next.reached = ahead.Lowest - ticks(b.pace.layout, b.pace.restartWait) + b.part(max(b.pace.restartWait, lastRetry))
+		apart := generator.Tick(b.pace.Random() * float64(ticks(b.pace.Layout, max(b.pace.RestartWait, lastRetry))))
+		next.reached = ahead.Lowest - ticks(b.pace.Layout, b.pace.RestartWait) + apart
 	case !errors.As(answer, &held):
 		return false
 	}
 	b.each = min(max(firstAgain, 2*b.each), longest)
-	next.at = next.answered.Mono + clockguard.Mono(b.each/2+time.Duration(b.pace.random()*float64(b.each/2)))
+	next.at = next.answered.Mono + clockguard.Mono(b.each/2+time.Duration(b.pace.Random()*float64(b.each/2)))
 	b.next.Store(&next)
 	return true
-}
-
-// part is a random part of d in ticks.
-func (b *backoff) part(d time.Duration) generator.Tick {
-	return generator.Tick(b.pace.random() * float64(ticks(b.pace.layout, d)))
 }
 
 // reset ends the wait: there was a worker ID to be had, or the servers do not answer.
@@ -90,7 +86,7 @@ func (b *backoff) over() bool {
 	step := time.Duration(now.Wall-a.answered.Wall) - time.Duration(waited)
 	ahead := clockguard.Tolerance + time.Duration(waited)/8
 	back := clockguard.Tolerance + time.Duration(waited)/2 // so slow is time that never goes back
-	return b.pace.layout.TickAt(now.Wall) >= a.reached || step < -back || step > ahead
+	return b.pace.Layout.TickAt(now.Wall) >= a.reached || step < -back || step > ahead
 }
 
 // left is how long the wait still is, at the most.

@@ -3,49 +3,27 @@ package grant
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 )
 
-// failure is what keeps the ceiling from rising, and since when.
-type failure struct {
-	mu    sync.Mutex
-	err   error              // nil: nothing
-	first clockguard.Reading // when it began
-
-	// code is what err says, once somebody has asked: whoever watches asks several times a second.
-	// Empty: nobody has.
-	code condition.Code
-}
-
-// set notes how a try ended. It returns how the one before it did.
-func (f *failure) set(now clockguard.Reading, err error) (before error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	before = f.err
-	if before == nil {
-		f.first = now
+// fail notes what keeps the ceiling from rising; nil: nothing does. It returns what did before.
+func (k *Holder) fail(err error) (before error) {
+	was, now := k.failure.Load(), (*condition.Condition)(nil)
+	if err != nil {
+		now = &condition.Condition{Code: codeOf(err), Since: time.Unix(0, k.now().Wall), Err: err}
 	}
-	f.err, f.code = err, ""
+	if was != nil {
+		before = was.Err
+		if now != nil {
+			now.Since = was.Since
+		}
+	}
+	k.failure.Store(now)
 	return before
-}
-
-// get says what it is, and since when; nil if it is nothing.
-func (f *failure) get() *condition.Condition {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		return nil
-	}
-	if f.code == "" {
-		f.code = codeOf(f.err)
-	}
-	return &condition.Condition{Code: f.code, Since: time.Unix(0, f.first.Wall), Err: f.err}
 }
 
 // errStarting is of a coordinator that was not heard of yet.
@@ -53,26 +31,20 @@ var errStarting = errors.New("the daemon is starting")
 
 // codeOf returns the code of an error of the coordinator's side.
 func codeOf(err error) condition.Code {
-	var (
-		taken    *coord.ExhaustedError
-		later    *coord.AheadError
-		restored *coord.RestoredError
-		unserved *coord.NotServedError
-	)
 	switch {
 	case errors.Is(err, errStarting):
 		return condition.Starting
-	case errors.As(err, &taken):
+	case errors.As(err, new(*coord.ExhaustedError)):
 		return condition.WorkersTaken
-	case errors.As(err, &later):
+	case errors.As(err, new(*coord.AheadError)):
 		return condition.WorkersAhead
-	case errors.As(err, &restored):
+	case errors.As(err, new(*coord.RestoredError)):
 		return condition.Restored
 	case errors.Is(err, coord.ErrOtherCluster):
 		return condition.OtherCluster
 	case errors.Is(err, coord.ErrNoCluster):
 		return condition.NoCluster
-	case errors.As(err, &unserved):
+	case errors.As(err, new(*coord.NotServedError)):
 		return condition.ClusterExported
 	case errors.Is(err, coord.ErrRaised):
 		return condition.MarksRaised
@@ -96,32 +68,32 @@ func codeOf(err error) condition.Code {
 // says when that will be. A clock outside the layout goes before all: whatever else has ended has
 // ended for it.
 func (k *Holder) Condition() error {
-	h := k.held.snapshot().current
-	c := k.contact.failure.get()
-	if c == nil {
-		c = k.pace.late(h, k.Coord)
+	l, _ := k.leases()
+	c := k.late(l)
+	if failed := k.failure.Load(); failed != nil {
+		c = new(*failed)
 	}
-	early, behind, outside := k.pace.early(h), k.behind(h), k.Layout.CheckTime(time.Unix(0, k.pace.now().Wall))
+	instead := func(code condition.Code, since int64, err error) *condition.Condition {
+		if c != nil {
+			err = fmt.Errorf("%w (%w)", err, c.Err)
+		}
+		return &condition.Condition{Code: code, Stopped: true, Since: time.Unix(0, since), Err: err}
+	}
+	early, behind, outside := k.early(l), k.behind(l), k.Layout.CheckTime(time.Unix(0, k.now().Wall))
 	switch {
 	case outside != nil:
-		c = &condition.Condition{Code: condition.OutsideLayout, Stopped: true, Since: k.pace.leftLayout(), Err: outside}
+		c = &condition.Condition{Code: condition.OutsideLayout, Stopped: true, Since: k.leftLayout(), Err: outside}
 	case early != nil:
-		if c != nil {
-			early = fmt.Errorf("%w (%w)", early, c.Err)
-		}
-		c = &condition.Condition{Code: condition.FloorAhead, Stopped: true, Since: time.Unix(0, max(k.pace.begun, h.since)), Err: early}
+		c = instead(condition.FloorAhead, max(k.begun, l.since), early)
 	case behind != nil:
-		if c != nil {
-			behind = fmt.Errorf("%w (%w)", behind, c.Err)
-		}
-		c = &condition.Condition{Code: condition.ClockBehind, Stopped: true, Since: time.Unix(0, k.stuck.Load()), Err: behind}
+		c = instead(condition.ClockBehind, k.stuck.Load(), behind)
 	case c == nil:
 		return nil
 	default:
-		k.pace.judge(c, h)
+		k.judge(c, l)
 	}
-	if h.lane != nil && h.lane.Highest() > h.lane.Floor() {
-		c.Last = k.pace.layout.StartOf(h.lane.Highest())
+	if l.lane != nil && l.lane.Highest() > l.lane.Floor() {
+		c.Last = k.Layout.StartOf(l.lane.Highest())
 	}
 	return c
 }
@@ -129,94 +101,77 @@ func (k *Holder) Condition() error {
 // leftLayout is since when the clock shows no tick of the layout: its end, or, where the clock
 // shows a time before the layout's first tick, the holder's beginning.
 func (p *pace) leftLayout() time.Time {
-	if end := p.layout.End(); p.now().Wall >= end.UnixNano() {
+	if end := p.Layout.End(); p.now().Wall >= end.UnixNano() {
 		return end
 	}
 	return time.Unix(0, p.begun)
 }
 
-// ceiling is the last tick that the holding's lane may issue; 0: there is no lane.
-func (h holding) ceiling() generator.Tick {
-	if h.lane == nil || h.lane.Closed() {
-		return 0
-	}
-	return h.lane.Ceiling()
-}
-
 // judge says whether the condition has stopped issuing, which is possible up to the ceiling, or when it
 // will.
-func (p *pace) judge(c *condition.Condition, h holding) {
-	end := h.ceiling()
+func (p *pace) judge(c *condition.Condition, l lease) {
+	end := l.ceiling()
 	if end > 0 {
-		end = max(end, h.granted)
+		end = max(end, l.granted)
 	}
 	c.Stopped = end == 0 || p.tick() > end
 	switch {
 	case end == 0:
 	case !c.Stopped:
-		c.Ends = p.layout.StartOf(end + 1)
+		c.Ends = p.Layout.StartOf(end + 1)
 	default:
-		c.Since, c.Cause, c.Code = p.layout.StartOf(end+1), c.Code, condition.GrantEnded
+		c.Since, c.Cause, c.Code = p.Layout.StartOf(end+1), c.Code, condition.GrantEnded
 	}
 }
 
 // early says until when nothing can be issued because the worker ID may have been issued from up to
 // there; nil if that is not long. A lane that has issued is behind instead: see behind.
-func (p *pace) early(h holding) error {
-	if h.lane == nil || h.lane.Closed() || h.lane.Highest() > h.lane.Floor() {
+func (p *pace) early(l lease) error {
+	if l.lane == nil || l.lane.Closed() || l.lane.Highest() > l.lane.Floor() || !p.long(l.lane.Floor()+1) {
 		return nil
 	}
-	first := h.lane.Floor() + 1
-	if time.Duration(p.layout.UnixNanos(first)-p.now().Wall) <= p.restartWait {
-		return nil
-	}
-	return &earlyError{h.worker, p.layout.StartOf(first)}
+	return fmt.Errorf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
+		l.worker, p.Layout.StartOf(l.lane.Floor()+1).UTC().Format(time.RFC3339))
 }
 
-// earlyError says that nothing can be issued before a time.
-type earlyError struct {
-	worker int
-	first  time.Time
-}
-
-func (e *earlyError) Error() string {
-	return fmt.Sprintf("worker ID %d may have been issued from up to a time that the clock has not reached; no ID before %s",
-		e.worker, e.first.UTC().Format(time.RFC3339))
+// long reports whether a tick is further ahead than a fresh lane may wait.
+func (p *pace) long(tick generator.Tick) bool {
+	return time.Duration(p.Layout.UnixNanos(tick)-p.now().Wall) > p.RestartWait
 }
 
 // behind says until when nothing can be issued because the clock is behind the last ID, the earlier
 // ticks have no room left, and no other worker ID is to be had; nil if that is not long.
-func (k *Holder) behind(h holding) error {
-	if !k.isStuck(h) {
+func (k *Holder) behind(l lease) error {
+	if !k.isStuck(l) {
 		k.stuck.Store(0)
 		return nil
 	}
-	k.stuck.CompareAndSwap(0, k.pace.now().Wall)
+	k.stuck.CompareAndSwap(0, k.now().Wall)
 	return fmt.Errorf("the clock is behind the last ID of worker ID %d, and no other worker ID is to be had; no ID before %s",
-		h.worker, k.Layout.StartOf(h.lane.Highest()+1).UTC().Format(time.RFC3339))
+		l.worker, k.Layout.StartOf(l.lane.Highest()+1).UTC().Format(time.RFC3339))
 }
 
 // isStuck reports what behind says.
-func (k *Holder) isStuck(h holding) bool {
-	if h.lane == nil || h.lane.Closed() || k.contact.reachable.Load() && !k.contact.backoff.waits() {
+func (k *Holder) isStuck(l lease) bool {
+	if l.lane == nil || l.lane.Closed() || k.reachable.Load() && !k.backoff.waits() {
 		return false
 	}
-	last := h.lane.Highest()
-	if last <= h.lane.Floor() || time.Duration(k.Layout.UnixNanos(last)-k.pace.now().Wall) <= k.pace.restartWait {
+	last := l.lane.Highest()
+	if last <= l.lane.Floor() || !k.long(last) {
 		return false
 	}
-	_, room := h.lane.NextRoom(last-generator.Tick(h.lane.Span())+1, last)
+	_, room := l.lane.NextRoom(last-generator.Tick(l.lane.Span())+1, last)
 	return !room
 }
 
 // late returns the condition of a lane whose ceiling the clock is beyond although nothing has
 // failed: an answer is waited for. nil if there is none.
-func (p *pace) late(h holding, coordinator string) *condition.Condition {
-	if h.lane == nil || h.lane.Closed() || p.tick() <= h.lane.Ceiling() {
+func (p *pace) late(l lease) *condition.Condition {
+	if l.lane == nil || l.lane.Closed() || p.tick() <= l.lane.Ceiling() {
 		return nil
 	}
 	return &condition.Condition{
-		Since: p.layout.StartOf(h.lane.Ceiling() + 1),
-		Err:   fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", h.worker, coordinator, condition.ErrLate),
+		Since: p.Layout.StartOf(l.lane.Ceiling() + 1),
+		Err:   fmt.Errorf("the grant of worker ID %d has ended and coordinator %s has not answered yet: %w", l.worker, p.Coord, condition.ErrLate),
 	}
 }

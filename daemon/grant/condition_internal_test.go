@@ -3,33 +3,38 @@ package grant
 import (
 	"errors"
 	"testing"
+	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/condition"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // A failure says what its last error says, however often it was asked before.
 func TestAFailureIsThatOfItsLastError(t *testing.T) {
-	var f failure
-	for i, tt := range []struct {
+	began := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
+	clock := clocktest.NewManual(began)
+	k := New(Config{Layout: must.Get(generator.ParseLayout("flakeward"))(t), Clock: clock}, nil)
+	for _, tt := range []struct {
 		err  error
 		code condition.Code
 	}{
 		{errors.New("no answer"), condition.CoordinatorGone},
 		{coord.ErrLost, condition.ClaimLost},
 	} {
-		f.set(clockguard.Reading{Wall: 1000 + int64(i), Mono: clockguard.Mono(10 * i)}, tt.err)
+		clock.Advance(time.Second)
+		k.fail(tt.err)
 		for range 2 {
-			c := f.get()
-			if c.Code != tt.code || c.Since.UnixNano() != 1000 || c.Err != tt.err {
-				t.Errorf("after %v: %+v, want %v since the first", tt.err, c, tt.code)
+			var c *condition.Condition
+			if !errors.As(k.Condition(), &c) || c.Code != tt.code || !c.Since.Equal(began) || c.Err != tt.err {
+				t.Fatalf("after %v: %+v, want %v since the first", tt.err, c, tt.code)
 			}
 			c.Code, c.Err = condition.CoordinatorGone, nil // whoever has asked may change it
 		}
 	}
-	f.set(clockguard.Reading{}, nil)
-	if c := f.get(); c != nil {
-		t.Errorf("all is well: %+v", c)
+	if before := k.fail(nil); !errors.Is(before, coord.ErrLost) || k.Condition() != nil {
+		t.Errorf("all is well, after %v: %v", before, k.Condition())
 	}
 }

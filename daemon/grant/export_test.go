@@ -2,5 +2,8 @@ package grant
 
 import "context"
 
-// HoldOnce does what Hold does at once.
-func (k *Holder) HoldOnce(ctx context.Context) error { return k.holdOnce(ctx) }
+// HoldOnce does what Hold does first.
+func (k *Holder) HoldOnce(ctx context.Context) error {
+	next, _ := k.situation(past{}).next()
+	return k.take(ctx, next)
+}

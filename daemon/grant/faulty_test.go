@@ -22,6 +22,7 @@ type faulty struct {
 	claimed                            func()                  // called before an opening is sent
 	late                               func()                  // called once, between the answer to an extend and its caller
 	making                             func() error            // refuses a claim's node before it is made
+	looked                             func()                  // called with each look at the cluster's record
 	released                           generator.Tick          // what the last release was to lower its record to
 }
 
@@ -64,6 +65,13 @@ func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error
 		return nil, err
 	}
 	return &faultyClaim{Claim: c, f: f}, nil
+}
+
+func (f *faulty) Look(ctx context.Context) (coord.Cluster, error) {
+	if f.looked != nil {
+		f.looked()
+	}
+	return f.Coordinator.Look(ctx)
 }
 
 func (f *faulty) refuse(call string) error {

@@ -2,14 +2,14 @@
 // grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID unique;
 // docs/guarantees.md has the invariants that the comments here number.
 //
-// Everything that decides is in methods that do one step and return: Acquire, Publish, Shut. Hold does
-// the first two in time; package lifecycle calls Shut.
+// It is one machine. Hold asks a situation for the next step, takes it, and notes how it ended. Each
+// step is one exchange with the coordinator. Package lifecycle calls Shut at the end.
 package grant
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,19 +43,32 @@ type Config struct {
 	Log         hclog.Logger
 }
 
-// Holder holds at most one worker ID that is in use, and one that is being left. It is made by New.
-// It has a part for each idea: holdings are what is held; the claimer claims, extends and releases;
-// contact knows whether the coordinator answers; demand is what requests ask for.
+// Holder holds at most one worker ID that is in use, and one that is retiring. It is made by New.
+//
+// One goroutine at a time takes its steps: that of Hold, then that of Shut. All other methods may be
+// called from any goroutine.
 type Holder struct {
-	Config
-	Issued  *Issued
-	pace    *pace
-	held    *holdings
-	contact *contact
-	demand  *demand
-	claimer *claimer
-	why     string       // why the next worker ID may be another one than the last; of the goroutine that runs Hold
-	stuck   atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
+	*pace
+	issuer Issuer
+	coord  coord.Coordinator // the one that was joined; set before anything is claimed
+	why    condition.Code    // why the next worker ID may be another one than the last; of who takes the steps
+
+	unwanted atomic.Pointer[demand] // the last demand; nil: it was met, or refused
+	wake     chan struct{}          // has Hold look at its situation again
+	expired  atomic.Bool            // a session has expired: the claim may be lost
+
+	failure   atomic.Pointer[condition.Condition] // what keeps the ceiling from rising; nil: nothing
+	reachable atomic.Bool
+	backoff   backoff
+	published atomic.Int64 // see Holding.Published
+	stuck     atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
+
+	mu                sync.Mutex // guards what follows; never held over a call that waits
+	cluster           string
+	current, retiring lease
+	issued            map[int]generator.Tick // up to where each worker ID is known to be issued from
+	revoked           bool                   // final: the cluster is no more
+	raised            *coord.Raise           // the last that was learned of; nil: the cluster has not been joined
 }
 
 // New makes a holder that holds nothing.
@@ -63,22 +76,13 @@ func New(c Config, issuer Issuer) *Holder {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	issued := &Issued{highest: map[int]generator.Tick{}}
 	p := newPace(c)
-	d := &demand{wake: make(chan struct{}, 1)}
-	held := &holdings{
-		pace: p, issuer: issuer, issued: issued, log: c.Log, state: state{current: none(), draining: none()},
+	k := &Holder{
+		pace: p, issuer: issuer, wake: make(chan struct{}, 1), backoff: backoff{pace: p}, current: none(), retiring: none(),
+		issued: map[int]generator.Tick{},
 	}
-	issued.held = held
-	link := &contact{pace: p, held: held, issuer: issuer, issued: issued, log: c.Log, backoff: backoff{pace: p}}
-	link.failure.set(p.now(), fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
-	return &Holder{
-		Config: c, Issued: issued, pace: p, held: held, contact: link, demand: d,
-		claimer: &claimer{
-			held: held, contact: link, demand: d, pace: p, issuer: issuer, issued: issued,
-			machine: c.Machine, datacenter: c.Datacenter, fromZero: c.FromZero, events: c.Events, log: c.Log,
-		},
-	}
+	k.fail(fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
+	return k
 }
 
 // LayoutText is a layout, with its datacenter, as the cluster record names it.
@@ -89,47 +93,62 @@ func LayoutText(layout *generator.Layout, datacenter uint64) string {
 // LayoutText is the layout as the cluster record names it.
 func (k *Holder) LayoutText() string { return LayoutText(k.Layout, k.Datacenter) }
 
-// Window is how far beyond the clock a grant of a process that is old enough reaches, in ticks.
-func (k *Holder) Window() generator.Tick { return k.pace.window() }
-
 // Cluster is the UUID of the cluster that the holder is attached to; empty: of none yet.
-func (k *Holder) Cluster() string { return k.held.cluster() }
-
-// Holding shows the worker ID in use.
-func (k *Holder) Holding() Holding {
-	shown := k.held.snapshot().current.shown()
-	shown.Published = k.contact.published.Load()
-	shown.Claims = k.held.claims()
-	return shown
+func (k *Holder) Cluster() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.cluster
 }
 
 // Idle reports whether an ID could be had, and none was within the last second.
 func (k *Holder) Idle() bool {
-	h := k.held.snapshot().current
-	now := k.pace.tick()
-	return h.lane != nil && now <= h.ceiling() && h.lane.Highest()+ticks(k.Layout, time.Second) < now
+	cur, _ := k.leases()
+	now := k.tick()
+	return cur.lane != nil && now <= cur.ceiling() && cur.lane.Highest()+ticks(k.Layout, time.Second) < now
 }
 
 // NotJoined notes why the cluster could not be joined.
-func (k *Holder) NotJoined(err error) { k.contact.notJoined(err) }
+func (k *Holder) NotJoined(err error) {
+	k.reachable.Store(err == nil)
+	k.fail(err)
+}
 
 // Attach gives the holder the coordinator that it has joined, before Acquire or Hold.
 func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
-	k.claimer.coord = c
-	k.held.attach(cluster.UUID)
-	k.Issued.Learn(func() coord.Cluster { return cluster })
-	k.contact.joined()
+	k.coord = c
+	k.change(func() { k.cluster = cluster.UUID })
+	k.Learn(func() coord.Cluster { return cluster })
+	if starting := k.failure.Load(); starting != nil && starting.Code == condition.Starting {
+		k.fail(errNoClaim)
+	}
 }
 
-// Publish has the grant extended as far as it may reach, together with what was issued. After
-// coord.ErrLost the holder holds no claim, and issues on within the grant that it has.
-func (k *Holder) Publish(ctx context.Context) error { return k.claimer.publish(ctx) }
+// demand is for another worker ID than a lane's.
+type demand struct {
+	lane *generator.Lane
+	why  condition.Code
+}
 
-// Revoke ends all that was issued for a cluster that is no more: in the one that has taken its
-// place the worker IDs may be others'. It is final, and may be called from any goroutine: a claim
-// that is being made meanwhile is revoked as well.
-func (k *Holder) Revoke() { k.held.revoke() }
+// ReLease implements issue.Owner.
+func (k *Holder) ReLease(lane *generator.Lane) { k.reLease(lane, condition.ClockBehind) }
 
-// Shut ends the lanes and gives the worker ID back. The record has the exact last tick then, if the
-// coordinator answers. A copy keeps its hands off all of it: ErrCopied.
-func (k *Holder) Shut(ctx context.Context) error { return k.claimer.shut(ctx) }
+func (k *Holder) reLease(lane *generator.Lane, why condition.Code) {
+	if last := k.unwanted.Swap(&demand{lane, why}); last == nil || last.lane != lane {
+		k.ExtendNow()
+	}
+}
+
+// ExtendNow implements issue.Owner.
+func (k *Holder) ExtendNow() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// SessionExpired has Hold find out within a Publish whether the claim is lost, as if something had been
+// issued: the others tell by the claim that this daemon lives.
+func (k *Holder) SessionExpired() { k.expired.Store(true) }
+
+// CanAcquire implements issue.Owner: it reports whether another worker ID can be had, as far as is known.
+func (k *Holder) CanAcquire() bool { return k.reachable.Load() && k.backoff.over() }

@@ -109,7 +109,7 @@ func TestACloneThatLearnsOfARaiseAsksForNothing(t *testing.T) {
 	touched := p.untouched()
 	now.Store(8)
 	raised := coord.Cluster{Raise: coord.Raise{Floor: p.Holding().Granted - 1, ClusterEpoch: "next"}}
-	p.Issued.Learn(func() coord.Cluster { return raised })
+	p.Learn(func() coord.Cluster { return raised })
 	if err := p.Hold(t.Context()); !errors.Is(err, grant.ErrCopied) {
 		t.Errorf("a clone holds on, and ends with %v", err)
 	}

@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -18,28 +17,22 @@ type Timing struct {
 
 // pace is a holder's time: its clock, in ticks, and how far ahead of it ceilings go.
 type pace struct {
-	layout *generator.Layout
-	clock  clockguard.Clock
-	random func() float64
-	limit  atomic.Int64 // see window
-	// restartWait is how long a fresh lane may wait for its floor before a claim elsewhere is better.
-	restartWait time.Duration
-	begun       int64           // wall, when the holder was made
-	born        clockguard.Mono // when the process began, or the first of those that it goes on for
+	Config
+	limit atomic.Int64    // see Window
+	begun int64           // wall, when the holder was made
+	born  clockguard.Mono // when the process began, or the first of those that it goes on for
 }
 
 func newPace(c Config) *pace {
-	p := &pace{
-		layout: c.Layout, clock: c.Clock, random: c.Random,
-		restartWait: c.RestartWait, begun: c.Clock.Now().Wall, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
-	}
+	now := c.Clock.Now()
+	p := &pace{Config: c, begun: now.Wall, born: now.Mono - clockguard.Mono(c.Age)}
 	p.learn(ticks(c.Layout, c.Timing.Window))
 	return p
 }
 
-// window is how far ahead of the clock a grant reaches at most: the cluster's window, as last
-// heard.
-func (p *pace) window() generator.Tick { return generator.Tick(p.limit.Load()) }
+// Window is how far ahead of the clock a grant of a process that is old enough reaches, in ticks: the
+// cluster's window, as last heard.
+func (p *pace) Window() generator.Tick { return generator.Tick(p.limit.Load()) }
 
 // learn notes the cluster's window; 0: the cluster does not say.
 func (p *pace) learn(window generator.Tick) {
@@ -48,9 +41,9 @@ func (p *pace) learn(window generator.Tick) {
 	}
 }
 
-// span is how long so many ticks are, at the most what a time.Duration can say.
-func (p *pace) span(ticks generator.Tick) time.Duration {
-	return time.Duration(min(ticks, generator.Tick(math.MaxInt64/p.layout.TickLength()))) * p.layout.TickLength()
+// span is how long so many ticks of a length are, at the most what a time.Duration can say.
+func span(ticks generator.Tick, length time.Duration) time.Duration {
+	return time.Duration(min(ticks, generator.Tick(math.MaxInt64/length))) * length
 }
 
 // ticks rounds d up to whole ticks.
@@ -58,12 +51,12 @@ func ticks(l *generator.Layout, d time.Duration) generator.Tick {
 	return generator.Tick((d + l.TickLength() - 1) / l.TickLength())
 }
 
-func (p *pace) now() clockguard.Reading { return p.clock.Now() }
+func (p *pace) now() clockguard.Reading { return p.Clock.Now() }
 
-func (p *pace) tick() generator.Tick { return p.layout.TickAt(p.now().Wall) }
+func (p *pace) tick() generator.Tick { return p.Layout.TickAt(p.now().Wall) }
 
 // latest is the highest floor that a fresh lane may wait for.
-func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.layout, p.restartWait) }
+func (p *pace) latest() generator.Tick { return p.tick() + ticks(p.Layout, p.RestartWait) }
 
 // How far a grant reaches beyond the clock while the process is young. A crash costs a worker ID
 // until the clock has passed its grant, so a daemon that crashes again and again keeps few of them.
@@ -81,38 +74,18 @@ func (p *pace) reach(granted bool) generator.Tick {
 	case granted:
 		age = leastReach
 	default:
-		return min(2+ticks(p.layout, firstReach), p.window())
+		return min(2+ticks(p.Layout, firstReach), p.Window())
 	}
-	return min(max(2, ticks(p.layout, age)), p.window())
+	return min(max(2, ticks(p.Layout, age)), p.Window())
 }
 
 // furthest is the ceiling that a grant may have now.
 func (p *pace) furthest(now generator.Tick, granted bool) generator.Tick {
-	return min(now+p.reach(granted), p.layout.MaxTick())
-}
-
-// within bounds one exchange.
-func (p *pace) within(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	ctx, cancel := clockguard.WithTimeout(ctx, p.clock, limit)
-	defer cancel()
-	return do(ctx)
-}
-
-// pause waits for d, a signal of wake, or the end of ctx.
-func (p *pace) pause(ctx context.Context, d time.Duration, wake <-chan struct{}) {
-	clockguard.Pause(ctx, p.clock, d, wake)
+	return min(now+p.reach(granted), p.Layout.MaxTick())
 }
 
 // jitter changes d by up to a tenth either way, so that daemons which started together do not stay
 // together.
 func (p *pace) jitter(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * (0.9 + 0.2*p.random()))
-}
-
-// notify has whoever pauses with wake go on. Each wake holds one signal.
-func notify(wake chan struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
+	return time.Duration(float64(d) * (0.9 + 0.2*p.Random()))
 }

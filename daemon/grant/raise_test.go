@@ -195,7 +195,7 @@ func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
 		a := w.host("A").start()
 		a.issueAll()
 		had, lane := a.Holding(), a.inUse()
-		a.Issued.Learn(func() coord.Cluster {
+		a.Learn(func() coord.Cluster {
 			return coord.Cluster{Raise: coord.Raise{ClusterEpoch: "before", Floor: had.Floor}}
 		})
 		ctx, stop := context.WithCancel(t.Context())

@@ -1,0 +1,156 @@
+package grant
+
+import (
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// lease is a worker ID that is, or was, held.
+type lease struct {
+	worker  int
+	opening string          // that the lane is of; empty: there is none
+	node    string          // the claim node's name
+	claim   coord.Claim     // nil: lost or revoked, or there is no worker ID
+	lane    *generator.Lane // nil: none yet
+	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
+	told    generator.Tick  // all IDs up to this tick were published as issued
+	since   int64           // when the lane took the place of another, by the wall clock; 0: it is the first
+	cut     bool            // a raise has cut the lane, and with it the grant
+
+	begun clockguard.Mono // when its claim was begun,
+	was   int             // while this was the worker ID in use
+}
+
+// none returns the lease of no worker ID.
+func none() lease { return lease{worker: coord.AnyWorker} }
+
+// issued is the last tick that was issued from the lease, 0 if none was.
+func (l lease) issued() generator.Tick {
+	if high := l.lane.Highest(); high > l.lane.Floor() {
+		return high
+	}
+	return 0
+}
+
+// serves reports whether the lease has a claim and an open lane.
+func (l lease) serves() bool { return l.claim != nil && !l.lane.Closed() }
+
+// ceiling is the last tick that the lease's lane may issue; 0: there is no lane.
+func (l lease) ceiling() generator.Tick {
+	if l.lane == nil || l.lane.Closed() {
+		return 0
+	}
+	return l.lane.Ceiling()
+}
+
+// claimed reports whether the lease has a claim, and its node is there, as far as is known.
+func (l lease) claimed() bool { return l.claim != nil && l.claim.Name() != "" }
+
+// cutAt cuts the lease at a raise, if it was opened before, and reports whether its grant reached
+// beyond it.
+func (l *lease) cutAt(r coord.Raise) (exceeded bool) {
+	if l.opening == "" || coord.ClusterEpochOf(l.opening) == r.ClusterEpoch {
+		return false
+	}
+	l.lane.Cut(r.Floor)
+	if l.granted > r.Floor {
+		l.granted, exceeded = r.Floor, true
+	}
+	l.cut = true
+	return exceeded
+}
+
+// leases returns what is held now.
+func (k *Holder) leases() (current, retiring lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.current, k.retiring
+}
+
+// change changes what is held, and applies the last raise and a revocation to that. It reports whether a
+// grant reached beyond the raise.
+func (k *Holder) change(do func()) (exceeded bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	do()
+	for _, l := range []*lease{&k.retiring, &k.current} {
+		if k.revoked {
+			k.end(*l)
+			l.claim, l.granted = nil, 0
+		}
+		if k.raised != nil && l.cutAt(*k.raised) {
+			exceeded = true
+		}
+	}
+	return exceeded
+}
+
+// end closes a lease's lane, remembers how far it has issued, as a coordinator that was wiped or restored
+// would not know, and returns that. The caller holds mu.
+func (k *Holder) end(l lease) (last generator.Tick) {
+	if l.lane == nil {
+		return 0
+	}
+	if last = l.lane.Close(); last > l.lane.Floor() {
+		k.issued[l.worker] = max(k.issued[l.worker], last)
+	}
+	return last
+}
+
+// Revoke ends all that was issued for a cluster that is no more: in the one that has taken its
+// place the worker IDs may be others'. It is final, and may be called from any goroutine: a claim
+// that is being made meanwhile is revoked as well.
+func (k *Holder) Revoke() {
+	k.change(func() { k.revoked = true })
+	k.issuer.Changed()
+}
+
+// Learn has the daemon go by what is known of the cluster: its window, and the last raise.
+//
+// A raise of all marks is for a coordinator that does not know all that it has granted: it was
+// restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
+// was raised to, where the next holder of the worker ID begins. So the lanes that were opened before
+// are cut there: the one in use, and the one that is retiring.
+func (k *Holder) Learn(known func() coord.Cluster) {
+	var now coord.Cluster
+	exceeded := k.change(func() {
+		now = known() // here, so that no lane has two raises in another order
+		k.raised = &now.Raise
+	})
+	k.learn(now.Window)
+	if exceeded {
+		k.Log.Warn("all marks were raised: nothing above that is issued from a grant of before", "to", now.Raise.Floor, "until", k.Layout.StartOf(now.Raise.Floor))
+		k.issuer.Changed()
+	}
+}
+
+// Holding is what is shown of the worker ID in use. Ticks are of the layout; 0 where there is none.
+type Holding struct {
+	Worker  int    // coord.AnyWorker: none
+	Claim   string // the claim node's name
+	Claimed bool   // the claim was not lost, as far as is known
+	Opening string
+	Floor   generator.Tick
+	Issued  generator.Tick
+	Granted generator.Tick // the coordinator's ceiling, as acknowledged
+	// Published is when the coordinator has granted last, by this process's known time, in
+	// nanoseconds since 1970; 0: never.
+	Published int64
+	Claims    int // worker IDs that are claimed: the one in use, and the one that is retiring
+}
+
+// Holding shows the worker ID in use.
+func (k *Holder) Holding() Holding {
+	cur, retiring := k.leases()
+	shown := Holding{Worker: cur.worker, Claim: cur.node, Claimed: cur.claimed(), Opening: cur.opening, Granted: cur.granted, Published: k.published.Load()}
+	if cur.lane != nil {
+		shown.Floor, shown.Issued = cur.lane.Floor(), cur.issued()
+	}
+	for _, l := range []lease{cur, retiring} {
+		if l.claimed() {
+			shown.Claims++
+		}
+	}
+	return shown
+}

@@ -1,0 +1,195 @@
+package grant
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/flakeward/flakeward/clockguard"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/generator"
+)
+
+// step is what Hold does next.
+type step string
+
+const (
+	look     step = "look"      // at the cluster's record again, where a raise is to be expected
+	giveBack step = "give back" // the worker ID that was replaced
+	reLease  step = "re-lease"  // claim another worker ID than the one in use, which is given back then
+	claim    step = "claim"     // a worker ID, as none is claimed
+	extend   step = "extend"    // the grant, and publish what was issued
+	rest     step = "rest"
+)
+
+// situation is all that decides about the next step.
+type situation struct {
+	now  clockguard.Mono
+	tick generator.Tick
+	past
+
+	serves   bool           // a worker ID is claimed, and its lane is open
+	replaced bool           // another worker ID is to be given back
+	unwanted bool           // another worker ID than the one in use was asked for
+	news     bool           // the record lacks what was issued, or a session has expired
+	granted  generator.Tick // the ceiling,
+	furthest generator.Tick // and the one that may be asked for now
+	publish  time.Duration  // one Publish, with jitter
+	length   time.Duration  // of a tick
+}
+
+// past is what Hold keeps of the steps before. Its zero value is for a Hold that has taken none.
+type past struct {
+	well     bool            // the worker ID in use was granted more, and nothing has failed since
+	restored bool            // the last answer was of servers that went back to an earlier state
+	lookAt   clockguard.Mono // when the cluster's record may be looked at again
+	retryAt  clockguard.Mono // when something may be asked again, after a failure
+	retry    time.Duration   // the pause after the last failure; 0: there was none since a grant
+	due      clockguard.Mono // when what was issued is to be published
+	half     generator.Tick  // the grant is extended when so much of it is left
+}
+
+// next decides about the next step; for rest it returns for how long.
+func (s situation) next() (step, time.Duration) {
+	left := s.granted - s.tick - s.half
+	switch {
+	case s.restored && s.now >= s.lookAt:
+		return look, 0
+	case s.now < s.retryAt:
+		return rest, s.retryAt.Sub(s.now)
+	case s.replaced: // before another is: there is room for one
+		return giveBack, 0
+	case s.unwanted:
+		return reLease, 0
+	case !s.serves:
+		return claim, 0
+	case !s.well, s.news && s.now >= s.due, left <= 0 && s.granted < s.furthest:
+		return extend, 0
+	}
+	pause := s.due.Sub(s.now)
+	if pause <= 0 {
+		pause = s.publish // until then nothing is published, or all who are asked at one moment would
+	}
+	if left > 0 {
+		pause = min(pause, span(left, s.length))
+	}
+	return rest, pause
+}
+
+// situation returns the holder's.
+func (k *Holder) situation(p past) situation {
+	cur, retiring := k.leases()
+	now, tick := k.now().Mono, k.tick()
+	s := situation{
+		now: now, tick: tick, past: p,
+		granted: cur.granted, furthest: k.furthest(tick, true), publish: k.jitter(k.Timing.Publish), length: k.Layout.TickLength(),
+	}
+	s.replaced = retiring.lane != nil && (retiring.lane.Closed() || cur.granted != 0)
+	if cur.lane != nil {
+		asked := k.unwanted.Load()
+		s.serves, s.unwanted = cur.serves(), asked != nil && asked.lane == cur.lane
+		s.news = k.expired.Load() || cur.issued() != cur.told
+	}
+	return s
+}
+
+// Hold holds a worker ID until ctx ends: it claims, extends, claims another where one was lost, and
+// changes a worker ID that a request asked to have changed. Attach has been called before. It
+// returns an error only if the coordinator is another cluster's now, or in a copy: ErrCopied.
+func (k *Holder) Hold(ctx context.Context) error {
+	var p past
+	for ctx.Err() == nil {
+		s := k.situation(p)
+		next, pause := s.next()
+		if next == rest {
+			wake := k.wake
+			if s.now < s.retryAt {
+				wake = nil // a request changes nothing about that
+			}
+			clockguard.Pause(ctx, k.Clock, pause, wake)
+			continue
+		}
+		err := k.take(ctx, next)
+		switch {
+		case errors.Is(err, coord.ErrOtherCluster):
+			k.Revoke()
+			return err
+		case errors.Is(err, ErrCopied):
+			return err
+		}
+		k.note(&p, next, err)
+	}
+	return nil
+}
+
+// take takes a step.
+func (k *Holder) take(ctx context.Context, next step) error {
+	switch next {
+	case look:
+		return k.ask(ctx, callTimeout, func(ctx context.Context) error {
+			_, err := k.coord.Look(ctx)
+			return err
+		})
+	case giveBack:
+		return k.giveBack(ctx)
+	case extend:
+		return k.extend(ctx)
+	case reLease:
+		asked := k.unwanted.Load()
+		defer k.unwanted.CompareAndSwap(asked, nil) // who still wants it asks again
+		k.why = asked.why
+		return k.claim(ctx, true)
+	default: // As long as the lane has a grant to go on with, only a worker ID that serves at once is better.
+		cur, _ := k.leases()
+		return k.claim(ctx, cur.ceiling() > k.latest())
+	}
+}
+
+const (
+	// firstRetry and lastRetry bound the time between tries that fail.
+	firstRetry = 50 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// longer is the pause after one.
+func longer(pause time.Duration) time.Duration { return min(max(firstRetry, 2*pause), lastRetry) }
+
+// note notes how a step ended.
+func (k *Holder) note(p *past, did step, err error) {
+	cur, _ := k.leases()
+	now := k.now().Mono
+	switch {
+	case did == look:
+		p.lookAt = now + clockguard.Mono(k.jitter(k.Timing.Publish))
+		if err != nil {
+			k.Log.Debug("the cluster's record could not be looked at", "error", err)
+		}
+	case err != nil:
+		p.well = false
+		p.restored = errors.As(err, new(*coord.RestoredError)) || errors.Is(err, coord.ErrTurnedAway)
+		if did == extend && errors.Is(err, coord.ErrLost) && cur.granted != 0 {
+			return // who had a grant claims again at once; who is never granted one pauses
+		}
+		p.retry = longer(p.retry)
+		pause := k.jitter(p.retry)
+		if errors.As(err, new(*coord.ExhaustedError)) && cur.claim == nil {
+			pause = max(pause, k.backoff.left()) // there is nothing to extend meanwhile
+		}
+		p.retryAt = now + clockguard.Mono(pause)
+		k.Log.Debug("the coordinator request failed; retrying", "error", err, "retry_in", pause)
+	case did == extend:
+		p.well, p.restored = true, false
+		if cur.cut { // nothing can be issued from it: another worker ID is claimed, at once and then with a pause
+			p.retryAt = now + clockguard.Mono(k.jitter(p.retry))
+			p.retry = longer(p.retry)
+		} else {
+			p.retry = 0
+		}
+		p.due = now + clockguard.Mono(k.jitter(k.Timing.Publish))
+		// Up to a fifth more than half, so that daemons which were granted together do not stay together.
+		reach := min(k.reach(true), cur.granted-k.tick())
+		p.half = generator.Tick(float64(max(0, reach)/2) * (1 + k.Random()/5))
+	default:
+		p.well, p.restored = p.well && did == giveBack, false
+	}
+}
