@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -33,15 +34,20 @@ func (p *proc) ended(what, how, place string) {
 	p.sim.ends[End{what, how, place}]++
 }
 
-// placed is the function of daemon/grant or daemon/lifecycle that is running: the nearest one. It
-// is the one that learns what came of a request or a step.
+// passing are the functions of daemon/grant that only pass on what came of a request.
+var passing = []string{"grant.(*Holder).ask", "grant.(*Holder).release"}
+
+// placed is the function of daemon/grant or daemon/lifecycle that is running: the nearest one that
+// learns what came of a request or a step. A function literal is a part of the one that it stands in.
 func placed() string {
-	var pcs [48]uintptr
+	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
 	for {
 		frame, more := frames.Next()
 		if _, name, ok := strings.Cut(frame.Function, "/daemon/"); ok {
-			return name
+			if name, _, _ = strings.Cut(name, ".func"); !slices.Contains(passing, name) {
+				return name
+			}
 		}
 		if !more {
 			return "others"
