@@ -98,6 +98,8 @@ func TestALoginThatIsRefusedIsSeen(t *testing.T) {
 		t.Helper()
 		r.until("no condition", func(info map[string]string) bool { return info["condition_code"] == "" })
 	}
+	first := r.info()["ceiling"]
+	r.until("the second grant, which reaches further", func(info map[string]string) bool { return info["ceiling"] != first })
 	must.Get(etcd.Client().UserChangePassword(t.Context(), "ours", changed))(t)
 	etcd.Stop(0)
 	etcd.Start(0)
