@@ -138,7 +138,6 @@ func TestIDsOfEveryDialectAreCountedByTheirForm(t *testing.T) {
 		{"JSON", "string", 1, func() { get(t, web, "/v1/ids") }},
 		{"JSON as UUIDs", "uuid", 2, func() { get(t, web, "/v1/ids?count=2&as=uuid") }},
 		{"text", "base62", 3, func() { get(t, web, "/v1/ids?count=3&as=base62", "Accept", "text/plain") }},
-		{"a stream", "string", 4, func() { get(t, web, "/v1/ids?count=4&as=string", "Accept", "application/x-ndjson") }},
 		{"runs", "integer", 5, func() { get(t, web, "/v1/runs?count=5") }},
 		{"numbers of a call", "integer", 7, func() { next(7, flakewardv1.Form_FORM_UNSPECIFIED) }},
 		{"texts of a call", "uuid", 8, func() { next(8, flakewardv1.Form_FORM_UUID) }},

@@ -75,13 +75,23 @@ func (t *Taker) Wake() {
 // counted by the form that they will be written in. It takes all of them or none: the error is
 // ctx's, or why the source refuses the request, such as an *issue.UnavailableError.
 func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, as form.Form, room []generator.Run) ([]generator.Run, error) {
+	begun := t.clock.Now().Mono
+	c.Begin()
+	c.Singles = n == 1
 	taken := 0
-	err := t.Each(ctx, c, tenant, n, func(run generator.Run) error {
+	var err error
+	for taken < n {
+		var run generator.Run
+		if run, err = t.next(ctx, c, tenant, n-taken); err != nil {
+			c.End()
+			break
+		}
 		room = append(room, run)
 		taken += run.N
-		return nil
-	})
-	if err == nil {
+	}
+	if ctx.Err() == nil {
+		t.count.Took(t.clock.Now().Mono.Sub(begun))
+	} else if err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -90,34 +100,6 @@ func (t *Taker) Take(ctx context.Context, c *issue.Connection, tenant uint32, n 
 	}
 	t.count.Issued(as, uint64(taken))
 	return room, nil
-}
-
-// Each is Take, but passes each run on to got as soon as it is taken, and counts none of them. An
-// error of got gives the request up, and is returned.
-func (t *Taker) Each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error {
-	begun := t.clock.Now().Mono
-	err := t.each(ctx, c, tenant, n, got)
-	if ctx.Err() == nil {
-		t.count.Took(t.clock.Now().Mono.Sub(begun))
-	}
-	return err
-}
-
-func (t *Taker) each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error {
-	c.Begin()
-	c.Singles = n == 1
-	for n > 0 {
-		run, err := t.next(ctx, c, tenant, n)
-		if err == nil {
-			n -= run.N
-			err = got(run)
-		}
-		if err != nil {
-			c.End()
-			return err
-		}
-	}
-	return nil
 }
 
 // next takes a run, for which it waits.

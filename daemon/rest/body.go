@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/flakeward/flakeward/daemon/resp"
 )
@@ -16,48 +18,49 @@ import (
 // mostBody bounds a body of parameters, in bytes.
 const mostBody = 4 << 10
 
-// posted reports whether the request is a POST that the path takes.
-func (q *request) posted() bool { return q.at.posts && q.r.Method == http.MethodPost }
-
-// bodies read the parameters of a body, by its type.
-var bodies = map[string]func(text []byte) (url.Values, error){
+// parsers read the parameters of a body, by its type.
+var parsers = map[string]func(text []byte) (url.Values, error){
 	"application/x-www-form-urlencoded": func(text []byte) (url.Values, error) { return url.ParseQuery(string(text)) },
 	"application/json":                  parseObject,
 }
 
+// posted reports whether the request is a POST that the path takes.
+func (q *request) posted() bool { return q.at.posts && q.r.Method == http.MethodPost }
+
 // readBody adds the parameters of the body to those of the URL. An empty body may be of any type.
-func readBody(w http.ResponseWriter, r *http.Request, params url.Values) *resp.Refusal {
-	if r.ContentLength == 0 {
+func (q *request) readBody(params url.Values) *resp.Refusal {
+	if q.r.ContentLength == 0 {
 		return nil
 	}
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	parse := bodies[kind]
-	if err != nil || parse == nil {
-		kind, parse = r.Header.Get("Content-Type"), nil
+	boundBody(q.w, q.r)
+	if len(q.r.TransferEncoding) > 0 { // there may have been a length as well, which others would go by
+		endWithReply(q.w)
+	}
+	kind, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
+	parse := parsers[kind]
+	wrongType := resp.Refuse(resp.WrongType, resp.Shown(q.r.Header.Get("Content-Type")))
+	refuse := func(r *resp.Refusal) *resp.Refusal {
+		ignoreBody(q.w, q.r)
+		return r
 	}
 	switch {
-	case r.ContentLength > mostBody:
-		ignoreBody(w, r)
-		return resp.Refuse(resp.BadBody, errLongBody)
-	case r.ContentLength > 0 && parse == nil:
-		ignoreBody(w, r)
-		return resp.Refuse(resp.WrongType, resp.Shown(kind))
+	case q.r.ContentLength > mostBody:
+		return refuse(resp.Refuse(resp.BadBody, errLongBody))
+	case q.r.ContentLength > 0 && parse == nil:
+		return refuse(wrongType)
 	}
-	text, err := io.ReadAll(io.LimitReader(r.Body, mostBody+1))
+	text, err := io.ReadAll(http.MaxBytesReader(q.w, q.r.Body, mostBody))
 	switch {
-	case r.Context().Err() != nil || errors.Is(err, io.ErrUnexpectedEOF):
-		ignoreBody(w, r)
-		return gone
+	case q.r.Context().Err() != nil || errors.Is(err, io.ErrUnexpectedEOF):
+		return refuse(gone)
+	case errors.As(err, new(*http.MaxBytesError)):
+		return refuse(resp.Refuse(resp.BadBody, errLongBody))
 	case err != nil:
-		ignoreBody(w, r)
-		return resp.Refuse(resp.BadBody, err)
-	case len(text) > mostBody:
-		ignoreBody(w, r)
-		return resp.Refuse(resp.BadBody, errLongBody)
+		return refuse(resp.Refuse(resp.BadBody, err))
 	case len(text) == 0:
 		return nil
 	case parse == nil:
-		return resp.Refuse(resp.WrongType, resp.Shown(kind))
+		return wrongType
 	}
 	more, err := parse(text)
 	if err != nil {
@@ -102,4 +105,31 @@ func parseObject(text []byte) (url.Values, error) {
 		return nil, errors.New("something follows the JSON object")
 	}
 	return all, nil
+}
+
+// longAgo is when the body of a request had to be there that is not read, or no longer.
+var longAgo = time.Unix(1, 0)
+
+// endWithReply has the connection end with the reply: what follows may be a body.
+func endWithReply(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+
+// ignoreBody has nothing read of a body of HTTP/1, or nothing more.
+func ignoreBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 && r.ProtoMajor == 1 {
+		endWithReply(w)
+		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
+	}
+}
+
+// boundBody has a body read to its end by when the reply must have been taken: net/http bounds the
+// header alone.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || r.ProtoMajor != 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), server.WriteTimeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	_ = http.NewResponseController(w).SetReadDeadline(deadline)
 }

@@ -23,7 +23,7 @@ func FuzzRequest(f *testing.F) {
 			f.Add("GET", seed, query, "text/plain", "", "")
 		}
 	}
-	f.Add("POST", "/v1/ids", "", "application/x-ndjson", "application/json", `{"count":3,"_":"x"}`)
+	f.Add("POST", "/v1/ids", "", "text/plain", "application/json", `{"count":3,"_":"x"}`)
 	f.Add("POST", "/v1/ids", "as=base62", "", "application/json", `{"count":[3]}`)
 	f.Add("POST", "/v1/runs", "_=1", "", "application/x-www-form-urlencoded; charset=utf-8", "count=3&tenant=0")
 	f.Fuzz(func(t *testing.T, method, path, query, accept, kind, sent string) {

@@ -52,7 +52,7 @@ func (s *Server) readyz(q *request) {
 	if is.Conditions == nil {
 		is.Conditions = []Condition{}
 	}
-	if q.wants("application/json") {
+	if q.accepts("application/json") {
 		if q.head(typeJSON); !is.Ready {
 			q.code = string(notReady(is))
 			q.w.WriteHeader(status)

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -11,10 +10,9 @@ import (
 
 // The types of replies, as header fields.
 var (
-	typeJSON   = []string{"application/json"}
-	typeText   = []string{"text/plain; charset=utf-8"}
-	typeNDJSON = []string{"application/x-ndjson"}
-	noStore    = []string{"no-store"}
+	typeJSON = []string{"application/json"}
+	typeText = []string{"text/plain; charset=utf-8"}
+	noStore  = []string{"no-store"}
 )
 
 // keptRoom is how large a connection's buffer may be that is kept for its next request, in bytes.
@@ -36,33 +34,29 @@ func (s *Server) ids(q *request) {
 		return
 	}
 	text := q.accepts("text/plain")
-	switch {
-	case q.r.Method == http.MethodHead && text:
-		q.head(typeText)
-	case q.accepts("application/x-ndjson"):
-		if q.head(typeNDJSON); q.r.Method != http.MethodHead {
-			s.stream(q, tenant, count, as)
-		}
-	case q.r.Method == http.MethodHead: // which must not have an effect
-		q.head(typeJSON)
-	default:
-		runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
-		if err != nil {
-			q.refused(err)
-			return
-		}
-		out := q.client.room[:0]
-		if text {
-			q.head(typeText)
-			out = s.appendEach(out, as, runs, "", "\n")
-		} else {
-			q.head(typeJSON)
-			out = append(out, `{"ids":[`...)
-			out = s.appendEach(out, as, runs, `"`, `",`)
-			out = append(out[:len(out)-1], "]}\n"...)
-		}
-		q.send(out, runs)
+	kind := typeJSON
+	if text {
+		kind = typeText
 	}
+	if q.r.Method == http.MethodHead { // which must not have an effect
+		q.head(kind)
+		return
+	}
+	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
+	if err != nil {
+		q.refused(err)
+		return
+	}
+	q.head(kind)
+	out := q.client.room[:0]
+	if text {
+		out = s.appendEach(out, as, runs, "", "\n")
+	} else {
+		out = append(out, `{"ids":[`...)
+		out = s.appendEach(out, as, runs, `"`, `",`)
+		out = append(out[:len(out)-1], "]}\n"...)
+	}
+	q.send(out, runs)
 }
 
 // appendEach appends each ID with what stands before and behind it.
@@ -76,37 +70,6 @@ func (s *Server) appendEach(out []byte, as form.Form, runs []generator.Run, befo
 		}
 	}
 	return out
-}
-
-// stream sends each ID as soon as there is one, as an object on a line of its own. What ends a
-// stream too early is the last line, or the reply where there is no other.
-func (s *Server) stream(q *request, tenant uint32, count int, as form.Form) {
-	flush := http.NewResponseController(q.w)
-	sent := 0
-	err := s.config.Take.Each(q.r.Context(), &q.client.issue, tenant, count, func(run generator.Run) error {
-		q.client.room = s.appendEach(q.client.room[:0], as, []generator.Run{run}, `{"id":"`, "\"}\n")
-		q.client.replies(cap(q.client.room))
-		if s.config.Count != nil {
-			s.config.Count.Issued(as, uint64(run.N))
-		}
-		sent += run.N
-		if _, err := q.w.Write(q.client.room); err != nil {
-			return errBroken
-		}
-		if sent < count && flush.Flush() != nil { // the end of the reply sends the last
-			return errBroken
-		}
-		return nil
-	})
-	switch {
-	case err != nil && sent == 0:
-		q.refused(err)
-	case err != nil:
-		p := problemOfTake(err)
-		q.code = p.Code
-		_ = json.NewEncoder(q.w).Encode(map[string]Problem{"problem": p})
-	}
-	q.keep(q.client.room, q.client.runs)
 }
 
 // runs is GET /v1/runs.

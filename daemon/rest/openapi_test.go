@@ -23,7 +23,6 @@ import (
 
 // openAPI is the document, loaded, and what finds a request's part of it.
 var openAPI = sync.OnceValues(func() (*openapi3.T, routers.Router) {
-	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.RegisteredBodyDecoder("text/plain"))
 	doc, err := openapi3.NewLoader().LoadFromData(document)
 	if err != nil {
 		panic(err)
@@ -125,11 +124,9 @@ func TestTheDocumentHasEveryPathAndParameter(t *testing.T) {
 			if !reflect.DeepEqual(item.Post.Parameters, item.Get.Parameters) {
 				t.Errorf("%s has other parameters with POST", path)
 			}
-			for kind := range bodies {
-				properties := item.Post.RequestBody.Value.Content[kind].Schema.Value.Properties
-				if got := slices.Sorted(maps.Keys(properties)); !slices.Equal(got, slices.Sorted(slices.Values(at.params))) {
-					t.Errorf("%s has the parameters %q in a body of %s", path, got, kind)
-				}
+			properties := item.Post.RequestBody.Value.Content[formType].Schema.Value.Properties
+			if got := slices.Sorted(maps.Keys(properties)); !slices.Equal(got, slices.Sorted(slices.Values(at.params))) {
+				t.Errorf("%s has the parameters %q in a form", path, got)
 			}
 		}
 	}
@@ -143,7 +140,7 @@ func TestRepliesAreAsTheDocumentSays(t *testing.T) {
 	s := start(t, "time=41@1ms,datacenter=2,worker=8,tenant=4,sequence=8;epoch=2020-01-01", nil)
 	for _, tt := range []struct{ method, path, accept string }{
 		{"POST", "/v1/ids?count=3&tenant=1", ""}, {"POST", "/v1/ids?as=base62", "text/plain"}, {"POST", "/v1/ids?count=0", ""}, {"POST", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/9007199254740992", ""},
-		{"GET", "/v1/ids?count=3&tenant=1", ""}, {"GET", "/v1/ids", "text/plain"}, {"GET", "/v1/ids?count=2", "application/x-ndjson"}, {"GET", "/v1/ids?count=0", ""},
+		{"GET", "/v1/ids?count=3&tenant=1", ""}, {"GET", "/v1/ids", "text/plain"}, {"GET", "/v1/ids?count=0", ""},
 		{"GET", "/v1/runs?count=3", ""}, {"GET", "/v1/ids/123456789", ""}, {"GET", "/v1/ids/00000000000?as=base62", ""}, {"GET", "/v1/ids?as=uuid", ""}, {"GET", "/v1/ids?as=octal", ""}, {"GET", "/v1/ids/x", ""}, {"GET", "/v1/bounds?from=2026-01-01&to=now", ""}, {"GET", "/v1/bounds?from=x&to=y", ""},
 		{"GET", "/v1/status", ""}, {"GET", "/v1/layout", ""}, {"GET", "/v1/openapi.json", ""}, {"GET", "/livez", ""},
 		{"GET", "/readyz", ""}, {"GET", "/readyz?verbose", ""}, {"GET", "/readyz", "application/json"},

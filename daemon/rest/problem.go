@@ -109,13 +109,9 @@ func (q *request) fail(p Problem) {
 // gone is what a client is told that has closed its side of the connection, if it still listens.
 var gone = &resp.Refusal{Code: Gone, Text: "the client closed its side of the connection while the request waited: keep it open for the reply"}
 
-// errBroken ends a stream that its client takes no more of: a write fails before the request's
-// context ends.
-var errBroken = errors.New("the client takes no more of the reply")
-
 // isGone reports whether an error means that the client has gone: it is its request's context's, as it
 // is. What keeps IDs from being issued may have one behind it, too, as where the coordinator did not
 // answer in time.
 func isGone(err error) bool {
-	return err == context.Canceled || err == context.DeadlineExceeded || err == errBroken
+	return err == context.Canceled || err == context.DeadlineExceeded
 }

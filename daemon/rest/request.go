@@ -2,13 +2,11 @@ package rest
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/peercred"
@@ -110,73 +108,6 @@ type request struct {
 	code   string     // of the reply
 }
 
-// longAgo is when the body of a request had to be there that is not read, or no longer.
-var longAgo = time.Unix(1, 0)
-
-// begin makes a request, whose body is dropped meanwhile, is read for its parameters, or is not read
-// at all.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, of *client, at *route, dropped bool) *request {
-	q := &request{s: s, w: w, r: r, client: of, at: at, code: OK}
-	switch {
-	case !bodied(r):
-	case dropped:
-		endWithReply(w)
-	case q.posted():
-		boundBody(w, r)
-		if len(r.TransferEncoding) > 0 { // there may have been a length as well, which others would go by
-			endWithReply(w)
-		}
-	default:
-		ignoreBody(w, r)
-	}
-	return q
-}
-
-// endWithReply has the connection end with the reply: what follows may be a body.
-func endWithReply(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
-
-// ignoreBody has nothing read of the body any more.
-func ignoreBody(w http.ResponseWriter, r *http.Request) {
-	if bodied(r) {
-		endWithReply(w)
-		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
-	}
-}
-
-// bodied reports whether a request of HTTP/1 has a body.
-func bodied(r *http.Request) bool { return r.ContentLength != 0 && r.ProtoMajor == 1 }
-
-// drop reads a body meanwhile, until end: net/http notices that a client has gone only once nothing
-// of the body is left.
-func drop(w http.ResponseWriter, r *http.Request) (of *http.Request, end func()) {
-	ctx, cancel := context.WithCancel(r.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			cancel() // the rest of it never comes
-		}
-	}()
-	return r.WithContext(ctx), func() {
-		_ = http.NewResponseController(w).SetReadDeadline(longAgo)
-		<-ended
-		cancel()
-	}
-}
-
-// boundBody has a body read to its end by when the reply must have been taken: net/http bounds the
-// header alone.
-func boundBody(w http.ResponseWriter, r *http.Request) {
-	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
-	if !ok {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), server.WriteTimeout)
-	defer cancel()
-	deadline, _ := ctx.Deadline()
-	_ = http.NewResponseController(w).SetReadDeadline(deadline)
-}
-
 // asker is a client of its own, for requests that come beside others of their connection.
 func (c *Config) asker(ctx context.Context) *client {
 	if of, ok := ctx.Value(clientKey{}).(*client); ok {
@@ -209,7 +140,7 @@ func (q *request) parse() *resp.Refusal {
 		return resp.Refuse(resp.WrongParameter, "list", "it is not as in a URL")
 	}
 	if q.posted() {
-		if refusal := readBody(q.w, q.r, params); refusal != nil {
+		if refusal := q.readBody(params); refusal != nil {
 			return refusal
 		}
 	}

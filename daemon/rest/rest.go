@@ -35,14 +35,11 @@ import (
 type Taker interface {
 	// Take appends n IDs, at least 1, to room as runs: all or none. It counts them by their form.
 	Take(ctx context.Context, c *issue.Connection, tenant uint32, n int, as form.Form, room []generator.Run) ([]generator.Run, error)
-	// Each passes each run on as soon as it is taken, and counts none. An error of got ends it.
-	Each(ctx context.Context, c *issue.Connection, tenant uint32, n int, got func(generator.Run) error) error
 }
 
-// Counter is told what was done. Its methods may be called from any goroutine.
+// Counter is told what was done. It may be called from any goroutine.
 type Counter interface {
-	Request(command, code string)    // one request was answered; the code is OK, or that of the refusal
-	Issued(as form.Form, ids uint64) // IDs that were sent by a stream, in that form
+	Request(command, code string) // one request was answered; the code is OK, or that of the refusal
 }
 
 // What a request is counted by, besides the codes of refusals.
@@ -218,17 +215,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	open := s.asked.Add(1)
 	defer s.asked.Add(-1)
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
-	dropped := bodied(r) && r.Method == http.MethodGet && !isRPC // others do not wait, or read it themselves
-	if dropped {
-		var end func()
-		r, end = drop(w, r)
-		defer end()
-	}
 	entered := open <= s.few || s.enter.Pass(r.Context(), of.issue.User)
 	if isRPC && entered && s.unserved(of, r, false) == nil {
-		if r.ProtoMajor == 1 {
-			boundBody(w, r)
-		}
+		boundBody(w, r)
 		s.call(w, r, of)
 		return
 	}
@@ -240,7 +229,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		at = &route{name: tally.Other}
 	}
-	q := s.begin(w, r, of, at, dropped)
+	q := &request{s: s, w: w, r: r, client: of, at: at, code: OK}
+	if !q.posted() {
+		ignoreBody(w, r)
+	}
 	refusal := q.unserved()
 	switch {
 	case !entered: // a client that has closed only its own side still listens

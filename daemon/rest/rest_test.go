@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -156,8 +155,7 @@ func TestReplies(t *testing.T) {
 		{"/v1/ids?count=3", "*/*", "application/json", `{"ids":["1","2","3"]}` + "\n"},
 		{"/v1/ids?count=3", "text/plain", "text/plain; charset=utf-8", "4\n5\n6\n"},
 		{"/v1/ids?count=1&tenant=0", "text/plain;q=0.9, application/json", "text/plain; charset=utf-8", "7\n"},
-		{"/v1/ids?count=3", "application/x-ndjson", "application/x-ndjson", `{"id":"8"}` + "\n" + `{"id":"9"}` + "\n" + `{"id":"10"}` + "\n"},
-		{"/v1/runs?count=3", "", "application/json", `{"step":"1","runs":[{"first":"11","count":2},{"first":"13","count":1}]}` + "\n"},
+		{"/v1/runs?count=3", "", "application/json", `{"step":"1","runs":[{"first":"8","count":2},{"first":"10","count":1}]}` + "\n"},
 		{"/v1/ids/1541815603606036480", "", "application/json",
 			`{"id":"1541815603606036480","time":"2022-06-28T16:07:40.105Z","tick":367597485448,"datacenter":11,"worker":26,"sequence":0,"may_be_rounded":true}` + "\n"},
 		{"/v1/ids/1ptWyK4WgZU?as=base62", "", "application/json",
@@ -176,7 +174,7 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s may be cached", tt.path)
 		}
 	}
-	if s.issued.Load() != 14 || s.next != 14 {
+	if s.issued.Load() != 11 || s.next != 11 {
 		t.Errorf("%d IDs are counted, %d were taken", s.issued.Load(), s.next)
 	}
 }
@@ -274,10 +272,8 @@ func TestHeadAndOptionsTakeNoIDs(t *testing.T) {
 			t.Errorf("OPTIONS %s: %s %q", path, reply.Status, body)
 		}
 	}
-	for _, kind := range []string{"text/plain", "application/x-ndjson"} {
-		if reply, _ := s.do(t, "HEAD", "/v1/ids", "Accept", kind); !strings.HasPrefix(reply.Header.Get("Content-Type"), kind) {
-			t.Errorf("HEAD as %s: %v", kind, reply.Header)
-		}
+	if reply, _ := s.do(t, "HEAD", "/v1/ids", "Accept", "text/plain"); !strings.HasPrefix(reply.Header.Get("Content-Type"), "text/plain") {
+		t.Errorf("HEAD as text: %v", reply.Header)
 	}
 	if s.next != 0 {
 		t.Errorf("%d IDs were taken", s.next)
@@ -303,9 +299,6 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 	} {
 		s.set(0, tt.err)
 		reply, body := s.do(t, "GET", "/v1/ids?count=5")
-		if streamed, text := s.do(t, "GET", "/v1/ids?count=5", "Accept", "application/x-ndjson"); streamed.StatusCode != reply.StatusCode || text != body || streamed.Header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%v: a stream: %s, %s", tt.err, streamed.Status, text)
-		}
 		var p Problem
 		if err := json.Unmarshal([]byte(body), &p); err != nil || reply.StatusCode != tt.status || p.Code != tt.code || reply.Header.Get("Retry-After") != tt.after {
 			t.Errorf("%v: %s, Retry-After %q, %s (%v)", tt.err, reply.Status, reply.Header.Get("Retry-After"), body, err)
@@ -313,27 +306,6 @@ func TestUnavailableSaysWhenToTryAgain(t *testing.T) {
 		if many := (*issue.TooManyError)(nil); errors.As(tt.err, &many) && (p.Largest == nil || *p.Largest != 3) {
 			t.Errorf("%v: %s does not tell the largest", tt.err, body)
 		}
-	}
-}
-
-func TestAStreamSendsWhatThereIsAndSaysWhyItEnds(t *testing.T) {
-	s := start(t, "twitter", nil)
-	s.set(2, nil)
-	r, _ := http.NewRequest("GET", "http://f/v1/ids?count=5", nil)
-	r.Header.Set("Accept", "application/x-ndjson")
-	reply := must.Get(s.client.Do(r))(t)
-	defer reply.Body.Close() // it has been read
-	lines := bufio.NewScanner(reply.Body)
-	for i := range 2 { // while the rest is waited for
-		if !lines.Scan() || lines.Text() != fmt.Sprintf(`{"id":"%d"}`, i) {
-			t.Fatalf("line %d is %q", i, lines.Text())
-		}
-	}
-	<-s.asked
-	s.set(0, &issue.UnavailableError{Reason: issue.ErrCeiling})
-	s.taker.Wake()
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), `{"problem":{"type":"urn:flakeward:grant-ended"`) || lines.Scan() {
-		t.Errorf("the last line is %q", lines.Text())
 	}
 }
 

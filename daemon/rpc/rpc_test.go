@@ -30,10 +30,6 @@ func (ones) Take(_ context.Context, _ *issue.Connection, _ uint32, n int, _ form
 	return append(room, generator.Run{First: 1, N: n}), nil
 }
 
-func (ones) Each(context.Context, *issue.Connection, uint32, int, func(generator.Run) error) error {
-	return nil
-}
-
 // newHandler answers with ones.
 func newHandler(t *testing.T) http.Handler {
 	t.Helper()
