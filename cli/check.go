@@ -23,7 +23,7 @@ func checkFlag() urfave.Flag {
 // checkCommand is daemon --check and asks the coordinator as well. What it finds is its result, and
 // no mistake in how it was called.
 func checkCommand(s *settings) *urfave.Command {
-	command := withTenants(&urfave.Command{
+	command := withConfig(&urfave.Command{
 		Name:  checkName,
 		Usage: "check the daemon's settings, this host and the coordinator; list every problem",
 		Description: "Takes the daemon's settings: give the same --config, FLAKEWARD_* variables and flags, and run it as the\n" +
@@ -36,7 +36,7 @@ func checkCommand(s *settings) *urfave.Command {
 			}
 			return found(s.check(c, true))
 		},
-	}, &s.daemon.IDs.Tenants)
+	})
 	read := command.Before
 	command.Before = func(c *urfave.Context) error { return found(read(c)) }
 	return command

@@ -37,7 +37,7 @@ func successor(s *systemd.Service, args []string) func() (*systemd.Started, erro
 }
 
 func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
-	return withTenants(&urfave.Command{
+	return withConfig(&urfave.Command{
 		Name:  daemonName,
 		Usage: "issue IDs on a Unix socket until stopped",
 		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
@@ -45,7 +45,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			"another worker ID. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
 			"SIGUSR2 starts the program anew, as it is now on disk, with --takeover.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
-			"the file. Tenants are set in the file only.\n" + allSettings(daemonName),
+			"the file.\n" + allSettings(daemonName),
 		Flags: append(s.flags(), checkFlag()),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
@@ -86,5 +86,5 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			}
 			return log.close(errors.Join(err, config.Service.Close()))
 		},
-	}, &s.daemon.IDs.Tenants)
+	})
 }

@@ -46,7 +46,7 @@ func nextCommand(own paths) *urfave.Command {
 			ExitNotReady, ExitNoDaemon, ExitRefused, ExitFailed),
 		ArgsUsage: "[COUNT]",
 		Flags: append(flags.flags(),
-			&urfave.StringFlag{Name: "tenant", Usage: "issue them for this `TENANT`, a number of the layout's tenant field or a name in the daemon's configuration"},
+			&urfave.StringFlag{Name: "tenant", Usage: "issue them for this `TENANT`, a number of the layout's tenant field"},
 			asFlag("write the IDs in this `FORM`: "+strings.Join(form.Names(), ", ")+"; without it, in the daemon's"),
 			&urfave.BoolFlag{Name: "run", Usage: "print runs instead of IDs: first ID, count, step"},
 		),
@@ -62,7 +62,7 @@ func nextCommand(own paths) *urfave.Command {
 				return usagef("next takes one count, but got %q too", c.Args().Get(1))
 			}
 			if c.IsSet("tenant") && c.String("tenant") == "" {
-				return usagef("--tenant is empty: give a number of the layout's tenant field, or a name of the daemon's configuration")
+				return usagef("--tenant is empty: give a number of the layout's tenant field")
 			}
 			n := next{client: flags.open(), out: bufio.NewWriter(c.App.Writer), batch: batch, most: batch}
 			defer n.client.close()

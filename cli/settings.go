@@ -159,10 +159,7 @@ const configName = "config"
 // withConfig completes a command whose flags are settings, or some of them: each
 // flag gets its variable, --config is added, and what the file says is filled
 // in where neither flag nor variable did.
-func withConfig(command *urfave.Command) *urfave.Command { return withTenants(command, nil) }
-
-// withTenants is withConfig for a command that wants the file's tenants, too.
-func withTenants(command *urfave.Command, tenants *map[string]uint64) *urfave.Command {
+func withConfig(command *urfave.Command) *urfave.Command {
 	command.Flags = append(command.Flags, &urfave.PathFlag{
 		Name: configName, Usage: "read settings from this YAML `FILE`, by the flags' names; flags and variables override it",
 	})
@@ -173,7 +170,7 @@ func withTenants(command *urfave.Command, tenants *map[string]uint64) *urfave.Co
 		}
 	}
 	flags := command.Flags // those that a command appends have nothing to do with the settings
-	command.Before = func(c *urfave.Context) error { return fillIn(c, flags, tenants) }
+	command.Before = func(c *urfave.Context) error { return fillIn(c, flags) }
 	return command
 }
 
@@ -191,10 +188,9 @@ func fieldOf(f urfave.Flag, name string) reflect.Value {
 	return reflect.ValueOf(f).Elem().FieldByName(name)
 }
 
-// fillIn reads the file that --config names into those of flags that are not set, and its tenants
-// into tenants unless that is nil. A variable that is nearly one of a setting is an error, as such
-// a name in the file is.
-func fillIn(c *urfave.Context, flags []urfave.Flag, tenants *map[string]uint64) error {
+// fillIn reads the file that --config names into those of flags that are not set. A variable that is
+// nearly one of a setting is an error, as such a name in the file is.
+func fillIn(c *urfave.Context, flags []urfave.Flag) error {
 	if _, err := strangeVariables(os.Environ()); err != nil {
 		return err
 	}
@@ -202,7 +198,7 @@ func fillIn(c *urfave.Context, flags []urfave.Flag, tenants *map[string]uint64) 
 	if path == "" {
 		return nil
 	}
-	values, err := configfile.Read(path, fileSettings())
+	values, err := configfile.Read(path, settingNames())
 	if values == nil {
 		return &usageError{err}
 	}
@@ -221,12 +217,7 @@ func fillIn(c *urfave.Context, flags []urfave.Flag, tenants *map[string]uint64) 
 	if err := errors.Join(errs...); err != nil {
 		return &usageError{err}
 	}
-	named := values[tenantsName]
-	if tenants == nil || len(named.Entries) == 0 {
-		return nil
-	}
-	*tenants, err = readTenants(path, named)
-	return err
+	return nil
 }
 
 // wanted says what a flag's value looks like.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -101,8 +100,8 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 	return into
 }
 
-// notSettings are the fields of daemon.Config that code sets, or that only the file has.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Cluster.FUSE", "Cluster.Adopt", "IDs.Tenants", "VMClock"}
+// notSettings are the fields of daemon.Config that code sets.
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Cluster.FUSE", "Cluster.Adopt", "VMClock"}
 
 func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 	plain := must.Get(configOf(t, base("")...))(t)
@@ -142,8 +141,8 @@ func TestEachSettingIsOneFieldOfConfigAndEachFieldHasOne(t *testing.T) {
 
 func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
 	text := must.Get(os.ReadFile(sample))(t)
-	values := must.Get(configfile.Parse(text, fileSettings()))(t)
-	for _, name := range append(settingNames(), fileSettings().Mapping...) {
+	values := must.Get(configfile.Parse(sample, text, settingNames()))(t)
+	for _, name := range settingNames() {
 		if _, ok := values[name]; !ok {
 			t.Errorf("%s is missing in %s", name, sample)
 		}
@@ -173,7 +172,7 @@ func TestWithoutSettingsTheDaemonGetsItsDefaults(t *testing.T) {
 
 func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "flakeward.yaml")
-	must.Do(t, os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\ntenants:\n  orders: 3\n  mail: 09\nlayout: time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01\n"), 0o600))
+	must.Do(t, os.WriteFile(file, []byte("ttl: 21s\nmax-sleep: 21ms\nmax-block: 21s\n"), 0o600))
 	t.Setenv("FLAKEWARD_CONFIG", file)
 	t.Setenv("FLAKEWARD_MAX_SLEEP", "22ms")
 	t.Setenv("FLAKEWARD_MAX_BLOCK", "22s")
@@ -190,9 +189,6 @@ func TestFlagsWinOverVariablesOverFileOverDefaults(t *testing.T) {
 		if c.got != c.want {
 			t.Errorf("%s gives %v, want %v", c.from, c.got, c.want)
 		}
-	}
-	if want := map[string]uint64{"orders": 3, "mail": 9}; !maps.Equal(config.IDs.Tenants, want) {
-		t.Errorf("the tenants are %v, want %v", config.IDs.Tenants, want)
 	}
 }
 
@@ -242,9 +238,7 @@ func TestWrongSettings(t *testing.T) {
 		{"no number", "max-count: many\n", nil, `flakeward.yaml:1: max-count: "many" is not a whole number`},
 		{"no truth", "log-json: maybe\n", nil, `flakeward.yaml:1: log-json: "maybe" is not true or false`},
 		{"no mode", "socket-mode: rw-rw----\n", nil, `flakeward.yaml:1: socket-mode: "rw-rw----" is not a file mode`},
-		{"a tenant's number", "tenants:\n  orders: three\n", nil, `flakeward.yaml:2: tenant "orders": "three" is not a whole number`},
-		{"a tenant beyond the layout", "tenants:\n  rest: 0\n  orders: 16\nlayout: time=41@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01\n", nil,
-			`tenant "orders": its number 16 does not fit`},
+		{"a name twice", "window: 1m\nwindow: 2m\n", nil, "flakeward.yaml:2: window is given twice"},
 		{"a mode of other bits", "", []string{"--socket-mode", "4755"}, "is not a file mode"},
 		{"a value that Validate refuses", "", []string{"--ttl", "1ms"}, "--ttl"},
 		{"a user alone", "", []string{"--coord", "etcd://h", "--coord-user", "u"}, "--coord-user: a user needs a password"},

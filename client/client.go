@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,7 +28,6 @@ type Option func(*options)
 type options struct {
 	maxAge      time.Duration
 	tenant      string // as it is asked for; empty: 0
-	named       bool   // it is a name
 	password    string // empty: none is given
 	dialTimeout time.Duration
 	timeout     time.Duration
@@ -50,18 +48,10 @@ func MaxAge(d time.Duration) Option { return func(o *options) { o.maxAge = d } }
 // is 0, which every layout has.
 func Tenant(t uint32) Option {
 	return func(o *options) {
-		o.named = false
 		if o.tenant = ""; t > 0 {
 			o.tenant = strconv.FormatUint(uint64(t), 10)
 		}
 	}
-}
-
-// TenantNamed asks for the IDs of the tenant that the daemon's configuration gives this name: 1 to
-// 64 letters, digits, hyphens, underscores and dots that begin with a letter. A daemon that knows no
-// tenant of the name refuses each request, with the nearest name.
-func TenantNamed(name string) Option {
-	return func(o *options) { o.tenant, o.named = name, true }
 }
 
 // Password is given at each connection: the one of the daemon's --password-file, which an address on
@@ -108,14 +98,10 @@ func isUUID(text string) bool {
 	return len(text) == 36
 }
 
-var tenantName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
-
 func (o options) check(socket string) error {
 	switch {
 	case o.demands && !isUUID(o.cluster):
 		return fmt.Errorf("flakeward: Cluster(%q) is not a cluster's UUID: take the cluster_id that `flakeward status` shows", o.cluster)
-	case o.named && !tenantName.MatchString(o.tenant):
-		return fmt.Errorf("flakeward: TenantNamed(%q) is not a tenant's name: 1 to 64 letters, digits, hyphens, underscores and dots that begin with a letter", o.tenant)
 	case socket == "" && o.dial == nil:
 		return errors.New("flakeward: the socket's path is empty: name the socket of a running daemon; `flakeward status` shows it")
 	case o.maxAge < 0 || o.maxAge > time.Hour:

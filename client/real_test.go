@@ -12,7 +12,6 @@ import (
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -115,28 +114,6 @@ func TestManyGoroutines(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A tenant is asked for by the name that the daemon's configuration gives it.
-func TestATenantIsAskedForByName(t *testing.T) {
-	conf := daemontest.Config(dir(t))
-	conf.IDs.Layout, conf.IDs.Tenants = tenanted, map[string]uint64{"orders": 3}
-	socket := daemontest.Start(t, conf).Config.Socket.Path
-	layout := must.Get(generator.ParseLayout(tenanted))(t)
-	id, err := open(t, socket, client.TenantNamed("orders")).Next(t.Context())
-	if parts, e := layout.Decompose(id); err != nil || e != nil || parts.Tenant != 3 {
-		t.Errorf("orders gets %d of %+v, %v, %v", id, parts, err, e)
-	}
-	var refused *client.RefusedError
-	if _, err := open(t, socket, client.TenantNamed("order")).Next(t.Context()); !errors.As(err, &refused) || !strings.Contains(refused.Text, "did you mean 'orders'?") {
-		t.Errorf("a misspelt name: %v", err)
-	}
-	for _, name := range []string{"", "7", "a b", "-a", strings.Repeat("a", 65), "a\r\nQUIT"} {
-		if c, err := client.Open(socket, client.TenantNamed(name)); err == nil {
-			_ = c.Close()
-			t.Errorf("%q is taken for a name", name)
-		}
 	}
 }
 

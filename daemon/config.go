@@ -3,10 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
-	"regexp"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -96,7 +93,6 @@ type Cluster struct {
 type IDs struct {
 	Layout     string
 	Datacenter uint64
-	Tenants    map[string]uint64 // the numbers of those that have names, for the layout's tenant field
 	// SequenceStart is at which number a tick begins: StartRolling or StartZero.
 	SequenceStart string
 	Form          string // of the IDs on a connection that asks for none: a name of package form
@@ -187,7 +183,6 @@ func (c Config) Validate() error {
 	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
 		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
 	}
-	errs = append(errs, c.IDs.validateTenants(layout)...)
 	c.IDs.validateForm(layout, bad)
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
@@ -219,27 +214,6 @@ func (c Config) Validate() error {
 		bad("window", "%v is over 24h: a daemon that crashes would leave its worker ID unused for that long", t.Window)
 	}
 	return errors.Join(errs...)
-}
-
-// tenantName is a name that can be told from a number.
-var tenantName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,63}$`)
-
-func (i IDs) validateTenants(layout *generator.Layout) (errs []error) {
-	bad := func(name, format string, args ...any) {
-		errs = append(errs, fmt.Errorf("tenant %q: %s", name, fmt.Sprintf(format, args...)))
-	}
-	for _, name := range slices.Sorted(maps.Keys(i.Tenants)) {
-		number, highest := i.Tenants[name], layout.Max(generator.Tenant)
-		switch {
-		case !tenantName.MatchString(name):
-			bad(name, "the name is not 1 to 64 letters, digits, hyphens, underscores and dots that begin with a letter")
-		case number > highest && highest == 0:
-			bad(name, "its number is %d, but the layout %s has no tenant field: take a layout with one", number, layout)
-		case number > highest:
-			bad(name, "its number %d does not fit the layout's %d tenant bits: the highest is %d", number, layout.Bits(generator.Tenant), highest)
-		}
-	}
-	return errs
 }
 
 // validateForm checks what IDs are written as.

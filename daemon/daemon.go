@@ -239,7 +239,6 @@ func (d *Daemon) build() error {
 	d.server = serve.New(serve.Config{
 		Source:  source,
 		Layout:  d.layout,
-		Tenants: d.config.IDs.Tenants,
 		Form:    as,
 		Coder:   d.coder.Load,
 		Info:    d.Info,

@@ -40,7 +40,7 @@ func newWeb(d *Daemon, source resp.Source, as form.Form) *web {
 // config is what requests are answered from.
 func (w *web) config(d *Daemon, as form.Form) rest.Config {
 	return rest.Config{
-		Take: w.taker, Layout: d.layout, Form: as, Coder: d.coder.Load, Tenants: d.config.IDs.Tenants, MaxCount: d.config.Socket.MaxCount,
+		Take: w.taker, Layout: d.layout, Form: as, Coder: d.coder.Load, MaxCount: d.config.Socket.MaxCount,
 		Status: d.Info, Cluster: w.members.show, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
 		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock,
 		Leaving: w.leaving.Load, Unserved: d.tcp.Refuse,

@@ -15,10 +15,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-var names = Settings{
-	Single:  []string{"socket", "socket-mode", "coord", "window", "publish", "log-json", "host"},
-	Mapping: []string{"tenants"},
-}
+var names = []string{"socket", "socket-mode", "coord", "window", "publish", "log-json", "host"}
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {
@@ -37,17 +34,9 @@ func TestParse(t *testing.T) {
 			},
 		},
 		{"an anchor", "window: &w 10m\npublish: *w\n", map[string]Value{"window": {Text: "10m", Line: 1}, "publish": {Text: "10m", Line: 2}}},
-		{
-			"mappings, with the line of each name",
-			"tenants:\n  orders: 3\n\n  mail: &m 04\n  other: *m\n",
-			map[string]Value{"tenants": {Line: 1, Entries: []Entry{
-				{"orders", Value{Text: "3", Line: 2}}, {"mail", Value{Text: "04", Line: 4}}, {"other", Value{Text: "04", Line: 5}},
-			}}},
-		},
-		{"an empty mapping", "tenants: {}\n", map[string]Value{"tenants": {Line: 1}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := must.Get(Parse([]byte(c.text), names))(t)
+			got := must.Get(Parse("", []byte(c.text), names))(t)
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
@@ -64,14 +53,6 @@ func TestParseRefuses(t *testing.T) {
 		{"a list", "window: [1m]\n", "configuration:1: window takes a single value"},
 		{"a mapping", "window:\n  short: 1m\n", "configuration:1: window takes a single value"},
 		{"an alias of a list", "host: &x [1]\n", "configuration:1: host takes a single value"},
-		{"a single value for a mapping", "window: 1m\ntenants: 3\n", "configuration:2: tenants takes a mapping"},
-		{"nothing for a mapping", "tenants:\n", "configuration:1: tenants takes a mapping"},
-		{"a list in a mapping", "tenants:\n  a: [1]\n", "configuration:2: a takes a single value"},
-		{"nothing in a mapping", "tenants:\n  a:\n", "configuration:2: a has no value"},
-		{"a name twice in a mapping", "tenants:\n  a: 1\n  a: 2\n", `configuration:3: a is given twice, first in line 2`},
-		{"too deep a mapping", "tenants:\n  a:\n    id: 1\n", "configuration:2: a takes a single value"},
-		{"an alias of itself", "tenants: &t\n  a: *t\n", "configuration:2: a takes a single value"},
-		{"a mapping for a mapping's name", "tenants:\n  ? {a: b}\n  : 1\n", "configuration:2: not a name"},
 		{"a list at the top", "- window\n", "configuration:1: not a list of settings"},
 		{"a lone word", "window\n", "configuration:1: not a list of settings"},
 		{"a mapping for a name", "? {a: b}\n: 1\n", "configuration:1: not the name of a setting"},
@@ -81,7 +62,7 @@ func TestParseRefuses(t *testing.T) {
 		{"a control character", "host: \x00\n", "no valid YAML"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			values, err := Parse([]byte(c.text), names)
+			values, err := Parse("", []byte(c.text), names)
 			if err == nil {
 				t.Fatalf("taken as %v", values)
 			}
@@ -127,15 +108,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("window: 10m\n"))
 	f.Add([]byte("window: &w \" 10m \\n\"\npublish: *w\nhost: ''\nlog-json: |\n  true\n"))
 	f.Add([]byte(" a: \n\t"))
-	f.Add([]byte("tenants: {orders: &n 3, x: *n}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if utf8.Valid(data) { // as a value it stays what it is
-			values, err := Parse(plain(map[string]Value{"host": {Text: string(data)}}), names)
+			values, err := Parse("", plain(map[string]Value{"host": {Text: string(data)}}), names)
 			if err != nil || values["host"].Text != string(data) {
 				t.Errorf("the value %q is read as %+v, %v", data, values, err)
 			}
 		}
-		values, err := Parse(data, names)
+		values, err := Parse("", data, names)
 		if err != nil {
 			at := (*Error)(nil)
 			if !errors.As(err, &at) || at.Err == nil || at.Error() == "" {
@@ -144,44 +124,25 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for name, value := range values {
-			known := slices.Contains(names.Single, name) || slices.Contains(names.Mapping, name)
 			// A lone carriage return, and some others, end a line in YAML too.
-			if !known || value.Line < 1 || value.Line > len(data)+1 {
+			if !slices.Contains(names, name) || value.Line < 1 || value.Line > len(data)+1 {
 				t.Errorf("%q = %+v came through", name, value)
 			}
 		}
-		again, err := Parse(plain(values), names)
-		if err != nil || !slices.EqualFunc(slices.Sorted(maps.Keys(again)), slices.Sorted(maps.Keys(values)), func(a, b string) bool {
-			return a == b && same(again[a], values[b])
-		}) {
+		again, err := Parse("", plain(values), names)
+		if err != nil || !maps.EqualFunc(again, values, func(a, b Value) bool { return a.Text == b.Text }) {
 			t.Errorf("%+v is written as %q, and that read as %+v, %v", values, plain(values), again, err)
 		}
 	})
-}
-
-// same reports whether two values are, except for their lines.
-func same(a, b Value) bool {
-	return a.Text == b.Text && slices.EqualFunc(a.Entries, b.Entries, func(a, b Entry) bool { return a.Name == b.Name && same(a.Value, b.Value) })
 }
 
 // plain writes values as YAML that holds nothing else.
 func plain(values map[string]Value) []byte {
 	var b []byte
 	for name, value := range values {
-		b = fmt.Appendf(b, "%s: %s\n", quoted(name), plainValue(value, slices.Contains(names.Mapping, name)))
+		b = fmt.Appendf(b, "%s: %s\n", quoted(name), quoted(value.Text))
 	}
 	return b
-}
-
-func plainValue(v Value, mapping bool) string {
-	if !mapping && v.Entries == nil {
-		return quoted(v.Text)
-	}
-	var inner []string
-	for _, e := range v.Entries {
-		inner = append(inner, quoted(e.Name)+": "+plainValue(e.Value, false))
-	}
-	return "{" + strings.Join(inner, ", ") + "}"
 }
 
 func quoted(s string) string {

@@ -145,8 +145,7 @@ class Client {
    * @param {number} [options.timeout] milliseconds that a call waits at most, 5000 by default.
    *   Meanwhile the client reconnects, so that a restart of the daemon is not noticed. A connection
    *   without an answer for that long, and for 5 s, is given up
-   * @param {number|string} [options.tenant] a number of the layout's tenants, or a name that the
-   *   daemon's configuration has
+   * @param {number} [options.tenant] a number of the layout's tenants
    * @param {string} [options.cluster] take IDs only of the cluster with this UUID, the cluster_id
    *   of `flakeward status`
    * @param {boolean} [options.strings] hand out strings of decimal digits in place of BigInts
@@ -155,7 +154,7 @@ class Client {
     if (typeof path !== 'string' || path === '') throw new RangeError('flakeward: the path of the socket is empty; `flakeward status` shows it')
     if (!(maxAge >= 0 && maxAge <= 3600e3)) throw new RangeError(`flakeward: maxAge is ${maxAge}; 0 to 3600000 milliseconds are allowed`)
     if (!(timeout > 0 && timeout < 2 ** 31)) throw new RangeError(`flakeward: timeout is ${timeout}; more than 0 milliseconds are allowed`)
-    if (!/^[A-Za-z0-9_.-]{1,64}$/.test(tenant)) throw new RangeError(`flakeward: tenant is ${JSON.stringify(tenant)}; a number or a name is allowed`)
+    if (!/^[0-9]{1,10}$/.test(tenant)) throw new RangeError(`flakeward: tenant is ${JSON.stringify(tenant)}; a number is allowed`)
     this.#path = path
     this.#maxAge = maxAge
     this.#timeout = timeout

@@ -149,7 +149,7 @@ class Client:
     timeout: seconds that a call waits at most. Meanwhile the client connects again and again, so
         that a restart of the daemon is not noticed. A connection without an answer for that long,
         and for 5 s, is given up.
-    tenant: a number of the layout's tenants, or a name that the daemon's configuration has.
+    tenant: a number of the layout's tenants.
     cluster: take IDs only of the cluster with this UUID; `flakeward status` shows it as cluster_id.
     """
 
@@ -160,8 +160,8 @@ class Client:
             raise ValueError("flakeward: max_age is %r; 0 to 3600 seconds are allowed" % (max_age,))
         if not 0 < timeout <= threading.TIMEOUT_MAX:
             raise ValueError("flakeward: timeout is %r; more than 0 seconds are allowed" % (timeout,))
-        if not re.fullmatch("[A-Za-z0-9_.-]{1,64}", str(tenant)):
-            raise ValueError("flakeward: tenant is %r; a number or a name is allowed" % (tenant,))
+        if not re.fullmatch("[0-9]{1,10}", str(tenant)):
+            raise ValueError("flakeward: tenant is %r; a number is allowed" % (tenant,))
         self._options = os.fspath(path), max_age, timeout, str(tenant), cluster
         self._closed = False
         self._session = _Session(*self._options)

@@ -250,7 +250,7 @@ func (h *Handler) options(s *Session, args [][]byte, usage string) (o options, r
 		switch {
 		case len(args) > 1 && is(args[0], "TENANT") && !tenant:
 			tenant = true
-			o.tenant, r = Tenant(h.config.Tenants, h.tenants, args[1])
+			o.tenant, r = Tenant(h.tenants, args[1])
 		case len(args) > 1 && is(args[0], "AS") && !as:
 			as = true
 			o.form, r = h.ids.named(args[1])

@@ -21,7 +21,6 @@ const (
 	CountTooHigh
 	BadTenant
 	NoTenants
-	UnknownTenant
 	BadID
 	WrongID
 	BadForm
@@ -66,7 +65,6 @@ var refusals = [kinds]struct{ prefix, text string }{
 	CountTooHigh:       {"ERR", "the count %s is over the limit of %d: ask several times"},
 	BadTenant:          {"ERR", "the tenant '%s' is not a whole number from 0 to %d"},
 	NoTenants:          {"ERR", "the tenant '%s' is not 0, but the layout has no tenant field"},
-	UnknownTenant:      {"ERR", "there is no tenant '%s': %s"},
 	BadID:              {"ERR", "%v"},
 	WrongID:            {"ERR", "the ID cannot be decoded: %v"},
 	BadForm:            {"ERR", "%v"},
@@ -110,7 +108,7 @@ var codes = [kinds]string{
 	TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
 	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
 	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", BadBody: "bad-body", WrongType: "wrong-type", NotHere: "not-here",
-	NoAuth: "no-auth", WrongPassword: "wrong-password", UnknownTenant: "unknown-tenant",
+	NoAuth: "no-auth", WrongPassword: "wrong-password",
 }
 
 // Refusal is the answer to a request that is not served.

@@ -31,10 +31,9 @@ type Source interface {
 type Config struct {
 	Source  Source
 	Layout  *generator.Layout
-	Tenants map[string]uint64 // the numbers of those that have names
-	Info    func() info.Info  // what INFO shows; called for each INFO, must not block; nil: nothing
-	Version string            // of the server, for HELLO
-	Form    form.Form         // of the IDs on a connection that has not chosen one by FORM
+	Info    func() info.Info // what INFO shows; called for each INFO, must not block; nil: nothing
+	Version string           // of the server, for HELLO
+	Form    form.Form        // of the IDs on a connection that has not chosen one by FORM
 	// Coder writes IDs in their forms. It is asked for each request, must not block, and knows the
 	// cluster before the first ID is issued; nil: there are no UUIDs.
 	Coder func() *form.Coder

@@ -33,7 +33,7 @@ var statuses = map[string]int{
 	"unknown-path": http.StatusNotFound, "wrong-method": http.StatusMethodNotAllowed,
 	"bad-form": http.StatusBadRequest, "unknown-parameter": http.StatusBadRequest, "wrong-parameter": http.StatusBadRequest,
 	"bad-count": http.StatusBadRequest, "count-too-high": http.StatusBadRequest,
-	"bad-tenant": http.StatusBadRequest, "unknown-tenant": http.StatusBadRequest, "no-tenants": http.StatusBadRequest,
+	"bad-tenant": http.StatusBadRequest, "no-tenants": http.StatusBadRequest,
 	"bad-id": http.StatusBadRequest, "wrong-id": http.StatusBadRequest,
 	"user-rate": http.StatusTooManyRequests, "not-allowed": http.StatusForbidden, "not-here": http.StatusForbidden,
 	"bad-body": http.StatusBadRequest, "wrong-type": http.StatusUnsupportedMediaType,

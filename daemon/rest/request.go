@@ -189,5 +189,5 @@ func (q *request) tenant() (uint32, *resp.Refusal) {
 }
 
 func (c *Config) tenant(text string) (uint32, *resp.Refusal) {
-	return resp.Tenant(c.Tenants, c.Layout.Max(generator.Tenant), []byte(text))
+	return resp.Tenant(c.Layout.Max(generator.Tenant), []byte(text))
 }

@@ -54,7 +54,6 @@ type Config struct {
 	Layout   *generator.Layout
 	Form     form.Form                          // of the IDs, where a request does not say
 	Coder    func() *form.Coder                 // writes them; see resp.Config; nil: there are no UUIDs
-	Tenants  map[string]uint64                  // the numbers of those that have names
 	MaxCount int                                // IDs in one request
 	Status   func() info.Info                   // what INFO shows; must not block
 	Cluster  func(context.Context) (any, error) // the members, as JSON shows them; nil: they are not shown

@@ -43,7 +43,6 @@ import (
 type Config struct {
 	Source   resp.Source // IDs; its OnChange should call the server's Wake
 	Layout   *generator.Layout
-	Tenants  map[string]uint64  // the numbers of those that have names
 	Form     form.Form          // see resp.Config, as for the next
 	Coder    func() *form.Coder // may be nil
 	Info     func() info.Info   // what INFO shows; must not block; may be nil
@@ -66,7 +65,7 @@ type Config struct {
 
 func (c Config) handler() *resp.Handler {
 	return resp.NewHandler(resp.Config{
-		Source: c.Source, Layout: c.Layout, Tenants: c.Tenants, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
+		Source: c.Source, Layout: c.Layout, Info: c.Info, Version: c.Version, Limits: c.Limits.Limits,
 		Form: c.Form, Coder: c.Coder, Rounds: c.sayRounds,
 		Count: c.Count, Password: c.Password,
 	})

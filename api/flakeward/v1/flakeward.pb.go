@@ -85,7 +85,7 @@ type NextRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many IDs; 0 stands for 1.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// A tenant's number or name; empty: none.
+	// A tenant's number; empty: none.
 	Tenant string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	// The form of NextResponse.texts.
 	As            Form `protobuf:"varint,3,opt,name=as,proto3,enum=flakeward.v1.Form" json:"as,omitempty"`
@@ -202,7 +202,7 @@ type RunRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many IDs; 0 stands for 1.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// A tenant's number or name; empty: none.
+	// A tenant's number; empty: none.
 	Tenant        string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -510,7 +510,7 @@ type StreamRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many IDs; 0 stands for 1.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
-	// A tenant's number or name; empty: none.
+	// A tenant's number; empty: none.
 	Tenant        string `protobuf:"bytes,2,opt,name=tenant,proto3" json:"tenant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
