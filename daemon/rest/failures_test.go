@@ -15,15 +15,17 @@ import (
 // Whoever connects over and over, and has net/http complain each time, does not fill the log.
 func TestWhatNetHTTPSaysOfConnectionsIsLimited(t *testing.T) {
 	text := &logtest.Buffer{}
-	s := New(Config{Log: text.At(hclog.Debug), Clock: clocktest.NewManual(time.Unix(1_800_000_000, 0))})
+	clock := clocktest.NewManual(time.Unix(1_800_000_000, 0))
+	s := New(Config{Log: text.At(hclog.Debug), Clock: clock})
 	for n, h := range []*log.Logger{s.HTTP().ErrorLog, s.Crowd().ErrorLog} {
 		for port := range 100 {
 			h.Printf("http: TLS handshake error from 127.0.0.%d:%d: EOF\n", n, port)
 		}
 	}
-	s.Wait()
+	clock.Advance(logEvery)
+	s.HTTP().ErrorLog.Println("again")
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "127.0.0.0:0: EOF") || !strings.Contains(lines[1], "127.0.0.1:99: EOF") || !strings.HasSuffix(lines[1], "left_out=198") {
+	if len(lines) != 2 || !strings.Contains(lines[0], "127.0.0.0:0: EOF") || !strings.Contains(lines[1], "again") || !strings.HasSuffix(lines[1], "left_out=199") {
 		t.Errorf("the log has %d lines:\n%s", len(lines), text)
 	}
 }

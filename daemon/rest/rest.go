@@ -93,9 +93,9 @@ type Server struct {
 	routes   map[string]*route
 	open     sync.WaitGroup // connections
 	enter    turnstile.Turnstile
-	failures logging.Limited // what net/http says of connections
-	few      int64           // so many requests at once begin without waiting for their turn
-	asked    atomic.Int64    // requests that have not ended
+	failures hclog.Logger // what net/http says of connections
+	few      int64        // so many requests at once begin without waiting for their turn
+	asked    atomic.Int64 // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -173,10 +173,7 @@ func (s *Server) serving(streams int) *http.Server {
 }
 
 // Wait returns once the goroutines of all connections have ended.
-func (s *Server) Wait() {
-	s.open.Wait()
-	s.failures.Close()
-}
+func (s *Server) Wait() { s.open.Wait() }
 
 // failures logs what net/http says of connections. Clients can cause it, and it has their addresses:
 // one message for all keeps it within the limit.

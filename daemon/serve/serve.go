@@ -147,7 +147,6 @@ func (c *counts) end(u budget.User) {
 // goroutine.
 type Server struct {
 	config   Config
-	logs     logging.Limited // the same as the config's
 	web      *web
 	counts   counts
 	admitted atomic.Int64           // the number of the last connection
@@ -176,12 +175,11 @@ func New(c Config) *Server {
 		c.Clock = clockguard.System{}
 	}
 	// All that is logged here, clients can cause.
-	limited := logging.Limit(c.Log, logEvery, c.Clock)
-	c.Log = limited
+	c.Log = logging.Limit(c.Log, logEvery, c.Clock)
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, logs: limited, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
 	s.web.tooMuch = func() {
@@ -253,7 +251,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errServed
 	}
 	defer close(s.done)
-	defer s.logs.Close()
 	e, err := startEngine(s.config, s.web)
 	if err != nil {
 		s.doors.end(nil)
