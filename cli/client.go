@@ -12,7 +12,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -30,13 +29,12 @@ type client struct {
 
 // clientFlags are the flags of a command that asks the daemon.
 type clientFlags struct {
-	own     paths
 	socket  string
 	timeout time.Duration
 }
 
 func newClientFlags(own paths) *clientFlags {
-	return &clientFlags{own: own, socket: own.socket, timeout: defaultTimeout}
+	return &clientFlags{socket: own.socket, timeout: defaultTimeout}
 }
 
 func (f *clientFlags) flags() []urfave.Flag {
@@ -118,8 +116,8 @@ func (c *client) status(ctx context.Context) (info.Info, error) {
 
 // dial connects to the daemon's socket.
 func (f *clientFlags) dial(ctx context.Context) (net.Conn, error) {
-	if err := f.own.checkDir(f.socket); err != nil {
-		return nil, err
+	if f.socket == "" {
+		return nil, usagef("there is no default for the socket, as neither XDG_RUNTIME_DIR nor HOME is set: name it with --socket")
 	}
 	return (&net.Dialer{Timeout: f.timeout}).DialContext(ctx, "unix", f.socket)
 }
@@ -142,7 +140,6 @@ func (f *clientFlags) explain(ctx context.Context, request string, err error) er
 	socket := f.socket
 	var refused wire.Refused
 	var usage *usageError
-	var unsafeDir *socketfile.UnsafeDirError
 	switch {
 	case err == nil:
 		return nil
@@ -150,17 +147,12 @@ func (f *clientFlags) explain(ctx context.Context, request string, err error) er
 		return ctx.Err()
 	case errors.As(err, &usage):
 		return usage
-	case errors.As(err, &unsafeDir):
-		return unsafeDir
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w at %s: there is no such socket; "+startOne, errNoDaemon, socket)
 	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOTSOCK):
 		return fmt.Errorf("%w at %s: nobody listens there; "+startOne, errNoDaemon, socket)
 	case errors.Is(err, fs.ErrPermission):
-		if dir := socketfile.Closed(socket); dir != "" {
-			return fmt.Errorf("the directory %s of the socket %s may not be entered by this user: its mode and group say who may", dir, socket)
-		}
-		return fmt.Errorf("the socket %s may not be used by this user: its mode and group say who may (the daemon's --socket-mode and --socket-group)", socket)
+		return fmt.Errorf("the socket %s may not be used by this user: its mode and group say who may (the daemon's --socket-mode and --socket-group), and those of its directories", socket)
 	case errors.As(err, &refused) && endsConnection(refused):
 		return fmt.Errorf("the daemon at %s refuses the connection: %s", socket, string(refused))
 	case errors.As(err, &refused):

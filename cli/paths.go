@@ -4,61 +4,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-
-	"github.com/flakeward/flakeward/daemon/socketfile"
 )
 
 // paths are where a daemon keeps its things unless it is told otherwise.
 type paths struct {
-	socket, coord string // coord is the coordinator's directory
-	// shared: the socket's directory lies in one where everyone may make things.
-	shared bool
+	socket, coord string // coord is the coordinator's directory; empty: there is no default
 }
 
 // defaultPaths returns the paths for a user. Root's are those of the Filesystem
 // Hierarchy Standard 3.0 (3.15 /run, 5.8 /var/lib); those of anyone else follow
 // the XDG Base Directory Specification 0.8. Without XDG_RUNTIME_DIR the socket
-// goes below temp, into a directory that carries the user's number.
-func defaultPaths(uid int, getenv func(string) string, home, temp string) paths {
+// goes where the state does: nobody else can put one of his own there.
+func defaultPaths(uid int, getenv func(string) string, home string) paths {
 	if uid == 0 {
 		return paths{socket: "/run/flakeward/flakeward.sock", coord: "/var/lib/flakeward"}
 	}
-	runtime, shared := filepath.Join(temp, "flakeward-"+strconv.Itoa(uid)), true
+	var p paths
+	state := filepath.Join(home, ".local", "state")
+	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		state = dir
+	}
+	if filepath.IsAbs(state) { // better to ask for --coord and --socket than to write where nobody looks
+		p = paths{socket: filepath.Join(state, "flakeward.sock"), coord: filepath.Join(state, "flakeward")}
+	}
 	// The specification wants relative paths to be ignored.
 	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
-		runtime, shared = filepath.Join(dir, "flakeward"), false
+		p.socket = filepath.Join(dir, "flakeward", "flakeward.sock")
 	}
-	state := filepath.Join(home, ".local", "state", "flakeward")
-	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		state = filepath.Join(dir, "flakeward")
-	} else if !filepath.IsAbs(home) {
-		state = "" // better to ask for --coord than to write where nobody looks
-	}
-	return paths{socket: filepath.Join(runtime, "flakeward.sock"), coord: state, shared: shared}
-}
-
-// exposed reports whether socket is the default one and its directory's name could
-// have been taken by another user before, who then hands out IDs of his own.
-func (p paths) exposed(socket string) bool {
-	return p.shared && filepath.Clean(socket) == p.socket
-}
-
-// makeDir makes the directory of an exposed socket, for this user alone. It is
-// an error if the directory is there and not safe.
-func (p paths) makeDir(socket string) error {
-	if !p.exposed(socket) {
-		return nil
-	}
-	return socketfile.MakeOwnDir(filepath.Dir(p.socket), os.Geteuid())
-}
-
-// checkDir is an error if another user may have put an exposed socket there.
-func (p paths) checkDir(socket string) error {
-	if !p.exposed(socket) {
-		return nil
-	}
-	return socketfile.CheckOwnDir(filepath.Dir(p.socket), os.Geteuid())
+	return p
 }
 
 // coordinator is the URL of the coordinator's directory; empty: there is no default.
@@ -85,5 +58,5 @@ func ownPaths() paths {
 	if err != nil {
 		home = ""
 	}
-	return defaultPaths(os.Getuid(), os.Getenv, home, os.TempDir())
+	return defaultPaths(os.Getuid(), os.Getenv, home)
 }

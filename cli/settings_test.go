@@ -149,7 +149,7 @@ func TestSampleHoldsEverySettingWithItsDefault(t *testing.T) {
 	}
 
 	// As root, nothing may change when the sample is filled in.
-	root := defaultPaths(0, func(string) string { return "" }, "/root", "/tmp")
+	root := defaultPaths(0, func(string) string { return "" }, "/root")
 	want := defaultSettings(root)
 	if got := values["log-level"].Text; got != want.logLevel {
 		t.Errorf("log-level is %q in %s, the default is %q", got, sample, want.logLevel)
@@ -284,16 +284,17 @@ func TestDefaultPaths(t *testing.T) {
 		home string
 		want paths
 	}{
-		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward", false}},
+		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward"}},
 		{"a user with XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000", "XDG_STATE_HOME": "/s"}, "/home/a",
-			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward", false}},
-		{"a user without", 1000, nil, "/home/a", paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward", true}},
+			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward"}},
+		{"a user without", 1000, nil, "/home/a", paths{"/home/a/.local/state/flakeward.sock", "/home/a/.local/state/flakeward"}},
 		{"relative ones are ignored", 1000, map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "s"}, "/home/a",
-			paths{"/tmp/flakeward-1000/flakeward.sock", "/home/a/.local/state/flakeward", true}},
-		{"no home", 1000, nil, "", paths{"/tmp/flakeward-1000/flakeward.sock", "", true}},
+			paths{"/home/a/.local/state/flakeward.sock", "/home/a/.local/state/flakeward"}},
+		{"no home", 1000, nil, "", paths{}},
+		{"no home, but XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"}, "", paths{"/run/user/1000/flakeward/flakeward.sock", ""}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := defaultPaths(c.uid, func(name string) string { return c.env[name] }, c.home, "/tmp")
+			got := defaultPaths(c.uid, func(name string) string { return c.env[name] }, c.home)
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

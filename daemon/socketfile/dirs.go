@@ -70,22 +70,3 @@ func KeepsOut(path string, mode fs.FileMode, gid int) (dir string) {
 		}
 	}
 }
-
-// Closed returns the first directory on the way to path, from the root, that this process may not
-// pass; empty: it may pass all of them.
-func Closed(path string) (dir string) {
-	whole, err := filepath.Abs(path)
-	if err != nil {
-		return ""
-	}
-	for dir := filepath.Dir(whole); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if errors.Is(unix.Access(dir, unix.X_OK), unix.EACCES) {
-			first := Closed(dir)
-			if first == "" {
-				first = dir
-			}
-			return first
-		}
-	}
-	return ""
-}

@@ -4,11 +4,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/internal/must"
@@ -60,42 +57,4 @@ func TestKeepsOut(t *testing.T) {
 			t.Errorf("a directory of %v and a socket of %v, group %d: %q, want %q", c.dir, c.socket, c.gid, got, want)
 		}
 	}
-}
-
-// The directory that keeps a user out is named, and not the socket below it.
-func TestClosed(t *testing.T) {
-	base := t.TempDir()
-	shut := filepath.Join(base, "a", "shut")
-	must.Do(t, os.MkdirAll(filepath.Join(shut, "b"), 0o755))
-	for dir, mode := range map[string]fs.FileMode{filepath.Dir(base): 0o755, base: 0o755, shut: 0o600} {
-		must.Do(t, os.Chmod(dir, mode))
-	}
-	defer os.Chmod(shut, 0o700) // for the cleaning up
-	asNobody(t, func() {
-		if got := socketfile.Closed(filepath.Join(shut, "b", "s")); got != shut {
-			t.Errorf("closed is %q, want %q", got, shut)
-		}
-		if got := socketfile.Closed(filepath.Join(base, "a", "s")); got != "" {
-			t.Errorf("closed is %q, want none", got)
-		}
-	})
-}
-
-// asNobody runs do as a user who is not root, on a thread that ends with it.
-func asNobody(t *testing.T, do func()) {
-	t.Helper()
-	const nobody = 65534
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if os.Geteuid() == 0 {
-			if _, _, errno := syscall.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
-				done <- errno
-				return
-			}
-		}
-		do()
-		done <- nil
-	}()
-	must.Do(t, <-done)
 }
