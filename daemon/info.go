@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -148,24 +149,28 @@ func infoStats(f metrics.Figures, counted tally.Snapshot) info.Section {
 	)
 }
 
-// tookText writes how many requests for IDs took how long, in all dialects: "1=20,1.19=3" says that
-// 20 took at most 1 us, and 3 more at most 1.19 us.
+// tookText writes how many requests for IDs took how long, in all dialects: "10=20,20=3" says that
+// 20 took at most 10 us, and 3 more at most 20 us. None takes longer than an hour.
 func tookText(each map[string]tally.Durations) string {
 	var all tally.Durations
 	for _, d := range each {
-		for i, n := range d.Native {
-			all.Native[i] += n
+		for i, n := range d.Counts {
+			all.Counts[i] += n
 		}
 	}
 	var text []byte
-	for i, n := range all.Native {
+	for i, n := range all.Counts {
 		if n == 0 {
 			continue
 		}
 		if len(text) > 0 {
 			text = append(text, ',')
 		}
-		text = strconv.AppendFloat(text, tally.Bound(i)*1e6, 'g', 3, 64)
+		bound := time.Hour.Seconds()
+		if i < len(tally.Bounds) {
+			bound = tally.Bounds[i]
+		}
+		text = strconv.AppendInt(text, int64(math.Round(bound*1e6)), 10)
 		text = strconv.AppendUint(append(text, '='), n, 10)
 	}
 	return string(text)

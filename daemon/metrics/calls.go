@@ -27,7 +27,7 @@ func newCallMetrics() callMetrics {
 	return callMetrics{
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + callName, Help: callHelp,
-			Buckets: []float64{.0025, .01, .05, .25, 2}, NativeHistogramBucketFactor: finer,
+			Buckets: []float64{.0025, .01, .05, .25, 2},
 		}, []string{"call"}),
 		outcomes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + callsName, Help: callsHelp,
@@ -138,9 +138,6 @@ func (t *timedClaim) Release(ctx context.Context, last generator.Tick) (err erro
 	t.metrics.call("release", func() error { err = t.Claim.Release(ctx, last); return err })
 	return err
 }
-
-// finer is by how much a native bucket is wider than the one below.
-const finer = 1.2
 
 // since is how long ago a reading was made, in seconds.
 func since(clock clockguard.Clock, begun clockguard.Mono) float64 {

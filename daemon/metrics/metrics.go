@@ -137,6 +137,17 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		})
 	}
 	for dialect, took := range s.counted.Durations {
-		to <- newDurations(c.durations, dialect, took)
+		buckets, count := make(map[float64]uint64), uint64(0)
+		for i, n := range took.Counts {
+			if count += n; i < len(tally.Bounds) {
+				buckets[tally.Bounds[i]] = count
+			}
+		}
+		to <- prometheus.MustNewConstHistogram(c.durations, count, took.Sum.Seconds(), buckets, dialect)
 	}
 }
+
+const (
+	durationName = "request_duration_seconds"
+	durationHelp = "How long requests for IDs took: resp until the reply was sent, http until there were IDs."
+)

@@ -3,7 +3,6 @@ package metrics_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,9 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/encoding/protodelim"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/condition"
@@ -157,53 +153,21 @@ func TestARefusalIsCountedByWhatStoppedIssuing(t *testing.T) {
 	}
 }
 
-// TestDurationsHaveBothForms: a scraper that speaks protobuf gets native and classic buckets, and
-// both have all requests.
-func TestDurationsHaveBothForms(t *testing.T) {
+// TestDurationsAreInTheirBuckets: each bucket has those below as well.
+func TestDurationsAreInTheirBuckets(t *testing.T) {
 	w := newFixture(t)
 	w.counts.Durations("resp").Observe(3, 700*time.Nanosecond)
 	w.counts.Durations("resp").Observe(2, 3*time.Millisecond)
 	w.counts.Durations("resp").Observe(1, time.Hour)
-	request := httptest.NewRequest("GET", "/metrics", nil)
-	request.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
-	r := httptest.NewRecorder()
-	w.metrics.ServeHTTP(r, request)
-	body := r.Result().Body
-	for {
-		var family dto.MetricFamily
-		if err := (protodelim.UnmarshalOptions{MaxSize: -1}).UnmarshalFrom(bodyReader{body}, &family); err != nil {
-			t.Fatalf("no durations: %v", err)
+	got := w.scrape(t)
+	for name, want := range map[string]string{
+		`bucket{dialect="resp",le="5e-06"}`: "3", `bucket{dialect="resp",le="0.002"}`: "3", `bucket{dialect="resp",le="0.005"}`: "5",
+		`bucket{dialect="resp",le="10"}`: "5", `bucket{dialect="resp",le="+Inf"}`: "6", `count{dialect="resp"}`: "6", `sum{dialect="resp"}`: "3600.0060021",
+	} {
+		if n := got["flakeward_request_duration_seconds_"+name]; n != want {
+			t.Errorf("%s is %q, want %s", name, n, want)
 		}
-		if family.GetName() != "flakeward_request_duration_seconds" {
-			continue
-		}
-		h := family.Metric[0].Histogram
-		if h.GetSampleCount() != 6 || h.GetSchema() != tally.Schema || len(h.PositiveDelta) != 3 {
-			t.Errorf("the native form is %v", h)
-		}
-		for _, b := range h.Bucket {
-			want := uint64(3)
-			if b.GetUpperBound() >= .005 {
-				want = 5
-			}
-			if b.GetCumulativeCount() != want {
-				t.Errorf("up to %v s there are %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
-			}
-		}
-		if len(h.Bucket) != len(tally.Bounds) {
-			t.Errorf("%d classic buckets", len(h.Bucket))
-		}
-		return
 	}
-}
-
-// bodyReader reads byte by byte.
-type bodyReader struct{ io.Reader }
-
-func (r bodyReader) ReadByte() (byte, error) {
-	var b [1]byte
-	_, err := io.ReadFull(r, b[:])
-	return b[0], err
 }
 
 // TestThePageHasEveryMetric: docs/metrics.md and the code have the same metrics, with the same

@@ -23,7 +23,7 @@ type prometheus struct {
 	url string
 }
 
-func startPrometheus(t *testing.T, target string, flags ...string) *prometheus {
+func startPrometheus(t *testing.T, target string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
 	rules, err := filepath.Abs(rendered)
@@ -46,9 +46,9 @@ scrape_configs:
 	}
 	address := l.Addr().String()
 	_ = l.Close()
-	server, err := process.Start(t.Context(), process.Program{Command: append([]string{
+	server, err := process.Start(t.Context(), process.Program{Command: []string{
 		"prometheus", "--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
-	}, flags...)})
+	}})
 	if err != nil {
 		t.Fatalf("%v (scripts/need prometheus installs it)", err)
 	}
@@ -127,13 +127,5 @@ func TestPrometheusScrapesADaemon(t *testing.T) {
 				t.Errorf("%s is %s", r.Name, r.State)
 			}
 		}
-	}
-}
-
-// TestPrometheusTakesNativeHistograms: one that asks for them.
-func TestPrometheusTakesNativeHistograms(t *testing.T) {
-	p := startPrometheus(t, strings.TrimPrefix(start(t).URL, "http://"), "--enable-feature=native-histograms")
-	if v := p.until("histogram_count(flakeward_request_duration_seconds)"); v == "0" {
-		t.Error("no request is in the native form")
 	}
 }
