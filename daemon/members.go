@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,99 +25,50 @@ type members struct {
 	coordinator atomic.Pointer[coord.Coordinator]
 	joined      atomic.Pointer[coord.Cluster]
 
-	ctx    context.Context // ends with close
-	cancel context.CancelFunc
-	work   sync.WaitGroup
+	ctx   context.Context // ends with close
+	close context.CancelFunc
 
-	mu   sync.Mutex
-	last *listing // that was asked for last; nil: none was
-}
-
-// listing is a question for the members.
-type listing struct {
-	of   string        // the cluster's UUID
-	done chan struct{} // closed once there is an answer:
+	turn chan struct{} // has room for the one caller that asks, and guards what follows
+	last string        // the UUID of the cluster that was asked for last; empty: none was
 	at   clockguard.Mono
 	is   cluster.Status
 	err  error
 }
 
 func newMembers(d *Daemon) *members {
-	m := &members{d: d}
-	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m := &members{d: d, turn: make(chan struct{}, 1)}
+	m.ctx, m.close = context.WithCancel(context.Background())
 	return m
-}
-
-// close ends what is asked, and returns once that has ended.
-func (m *members) close() {
-	m.mu.Lock()
-	m.cancel()
-	m.mu.Unlock()
-	m.work.Wait()
 }
 
 var errNotJoined = errors.New("no cluster is joined yet; wait, or see flakeward status for what keeps it")
 
-// show is the members as JSON shows them.
-func (m *members) show(ctx context.Context) (any, error) {
-	is, err := m.status(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return is, nil
-}
-
-// status is the members. All who ask while the coordinator is asked get the same answer.
+// status is the members. All who come while the coordinator is asked get the same answer.
 func (m *members) status(ctx context.Context) (is cluster.Status, err error) {
 	c, joined := m.coordinator.Load(), m.joined.Load()
 	if c == nil || joined == nil {
 		return is, errNotJoined
 	}
-	l, err := m.listing(*c, joined.UUID)
-	if err != nil {
-		return is, err
-	}
 	select {
-	case <-l.done:
-		return l.is, l.err
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return is, ctx.Err()
 	}
-}
-
-// listing is the question for the members that is answered now, or was a moment ago.
-func (m *members) listing(c coord.Coordinator, of string) (*listing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.last != nil && m.last.of == of && !m.old(m.last) {
-		return m.last, nil
-	}
-	if err := m.ctx.Err(); err != nil {
-		return nil, err
-	}
-	l := &listing{of: of, done: make(chan struct{})}
-	m.last = l
-	m.work.Go(func() {
-		ctx, cancel := clockguard.WithTimeout(m.ctx, m.d.clock, membersTimeout)
+	if m.last != joined.UUID || m.d.clock.Now().Mono.Sub(m.at) >= membersFor {
+		asking, cancel := clockguard.WithTimeout(m.ctx, m.d.clock, membersTimeout)
 		defer cancel()
-		l.is, l.err = m.list(ctx, c)
-		l.at = m.d.clock.Now().Mono
-		close(l.done)
-	})
-	return l, nil
-}
-
-// old reports whether an answer is to be asked for again.
-func (m *members) old(l *listing) bool {
-	select {
-	case <-l.done:
-		return m.d.clock.Now().Mono.Sub(l.at) >= membersFor
-	default:
-		return false
+		m.last = joined.UUID
+		m.is, m.err = m.list(asking, *c)
+		m.at = m.d.clock.Now().Mono
 	}
+	return m.is, m.err
 }
 
 func (m *members) list(ctx context.Context, c coord.Coordinator) (is cluster.Status, err error) {
+	if ctx.Err() != nil {
+		return is, ctx.Err()
+	}
 	seen, err := c.Look(ctx) // the marks may have been raised since the start
 	if err != nil {
 		return is, err

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	_ "embed" // for the document
 	"encoding/json"
 	"fmt"
@@ -64,14 +63,9 @@ func (s *Server) bounds(q *request) {
 // status is GET /v1/status: what INFO shows, as flakeward status --json does.
 func (s *Server) status(q *request) { q.show(s.config.Status().Typed()) }
 
-// clusterTimeout is how long the coordinator may take to answer.
-const clusterTimeout = 5 * time.Second
-
 // cluster is GET /v1/cluster.
 func (s *Server) cluster(q *request) {
-	ctx, cancel := context.WithTimeout(q.r.Context(), clusterTimeout)
-	defer cancel()
-	members, err := s.config.Cluster(ctx)
+	members, err := s.config.Cluster(q.r.Context())
 	switch {
 	case q.r.Context().Err() != nil:
 		q.refuse(gone)

@@ -2,23 +2,18 @@ package rpc
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
-	"google.golang.org/grpc/health/grpc_health_v1"
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
-	"github.com/flakeward/flakeward/clockguard/clocktest"
-	"github.com/flakeward/flakeward/daemon/rest"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -90,48 +85,4 @@ func TestEachMessageOfAStreamIsCountedByItsCode(t *testing.T) {
 	if seen := s.counted(); len(seen) != 2 || seen["stream ok"] != 2 || seen["stream count-too-high"] != 3 {
 		t.Errorf("counted as %v", seen)
 	}
-}
-
-// A client that watches learns of each change, and of a service that there is not.
-func TestAWatchTellsEachChangeOfHealth(t *testing.T) {
-	var mu sync.Mutex
-	ready := false
-	set := func(is bool) { mu.Lock(); defer mu.Unlock(); ready = is }
-	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	s := &site{}
-	s.serve(t, rest.Config{
-		Clock: clock, Layout: start(t).layout,
-		Health: rest.Health{Ready: func() rest.Readiness { mu.Lock(); defer mu.Unlock(); return rest.Readiness{Ready: ready} }, Live: func(context.Context) error { return nil }},
-	})
-	watch := connect.NewClient[grpc_health_v1.HealthCheckRequest, grpc_health_v1.HealthCheckResponse](s.http2(t), "http://"+s.address+watchProcedure, connect.WithGRPC())
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	stream := must.Get(watch.CallServerStream(ctx, connect.NewRequest(&grpc_health_v1.HealthCheckRequest{Service: flakewardv1connect.IdServiceName})))(t)
-	looks := time.NewTicker(time.Millisecond)
-	defer looks.Stop()
-	receive := func() (ok bool) {
-		told := make(chan bool)
-		go func() { told <- stream.Receive() }()
-		for {
-			select {
-			case ok := <-told:
-				return ok
-			case <-looks.C: // the server has others that sleep on this clock
-				clock.Advance(watchEvery)
-			}
-		}
-	}
-	for _, want := range []string{"NOT_SERVING", "SERVING", "NOT_SERVING"} {
-		set(want == "SERVING")
-		if !receive() || stream.Msg().Status.String() != want {
-			t.Fatalf("told %v (%v), want %s", stream.Msg(), stream.Err(), want)
-		}
-	}
-	end()
-	_ = stream.Close() // it was given up
-	other := must.Get(watch.CallServerStream(t.Context(), connect.NewRequest(&grpc_health_v1.HealthCheckRequest{Service: "x"})))(t)
-	if !other.Receive() || other.Msg().Status.String() != "SERVICE_UNKNOWN" {
-		t.Errorf("told %v (%v) of a service that there is not", other.Msg(), other.Err())
-	}
-	_ = other.Close() // as above
 }
