@@ -119,7 +119,6 @@ func newProgram(own paths, out *outside) *program {
 			checkCommand(s),
 			nextCommand(own),
 			decodeCommand(own),
-			convertCommand(own),
 			boundsCommand(own),
 			explainCommand(own, out),
 			layoutCommand(),

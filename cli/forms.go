@@ -42,16 +42,7 @@ func (v *formValue) String() string {
 	return v.Form.String()
 }
 
-// formFlag is the flag that names the form of the command's IDs: --as, or --from, whose other name
-// that is.
-func formFlag(c *urfave.Context) string {
-	if c.Generic(fromName) != nil {
-		return "--" + fromName
-	}
-	return "--" + asName
-}
-
-// formOf is the form that formFlag names.
+// formOf is the form that --as names.
 func formOf(c *urfave.Context) (f form.Form, named bool) {
 	v, ok := c.Generic(asName).(*formValue)
 	if !ok {
@@ -73,7 +64,7 @@ func newIDs(c *urfave.Context, layout *generator.Layout, cluster string) (*ids, 
 	i := &ids{layout: layout}
 	i.form, i.named = formOf(c)
 	i.coder = form.New(layout, cluster)
-	i.coder.Flag = formFlag(c) + " "
+	i.coder.Flag = "--" + asName + " "
 	if err := i.coder.Can(i.form); err != nil {
 		return nil, &usageError{fmt.Errorf("%s%v: %w", i.coder.Flag, i.form, whoKnows(err))}
 	}
