@@ -40,9 +40,10 @@ func MethodOf(path string) string {
 // counted here, and told what to do.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
 	of.seen = false
-	reply := &heldReply{ResponseWriter: w, is: func(status int) bool {
+	held := func(status int) bool {
 		return callWants[status] != "" || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
-	}}
+	}
+	reply := &watchedReply{ResponseWriter: w, held: held}
 	s.config.RPC.ServeHTTP(reply, r)
 	if of.seen {
 		return
@@ -51,7 +52,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, of *client) {
 	switch {
 	case r.Context().Err() != nil:
 		q.code = Gone
-	case reply.status == 0:
+	case !held(reply.status):
 		q.code = resp.Refuse(resp.BadCall, "").Code
 	case reply.status == http.StatusNotFound:
 		q.refuse(resp.Refuse(resp.UnknownPath, resp.Shown(r.URL.Path)))
