@@ -40,7 +40,7 @@ func newClientFlags(own paths) *clientFlags {
 func (f *clientFlags) flags() []urfave.Flag {
 	return []urfave.Flag{
 		socketFlag(&f.socket),
-		&urfave.GenericFlag{Name: timeoutName, Value: (*duration)(&f.timeout),
+		&urfave.DurationFlag{Name: timeoutName, Destination: &f.timeout, Value: f.timeout,
 			Usage: "fail if an answer takes longer than this `DURATION`"},
 	}
 }

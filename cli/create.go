@@ -45,7 +45,7 @@ func createCommand(own paths, out *outside) *urfave.Command {
 			&urfave.StringFlag{Name: "range", Destination: &f.workers, DefaultText: "all", Usage: "assign only the worker IDs `LOW-HIGH`, and leave the others to another generator"},
 			&urfave.Int64Flag{Name: "above-id", Destination: &f.above, Usage: "issue only IDs higher than this `ID`, the last one of another generator"},
 			&urfave.BoolFlag{Name: "empty", Destination: &f.empty, Usage: "begin at once: no daemon ever issued IDs of this layout"},
-			&urfave.GenericFlag{Name: "begin", Value: (*duration)(&f.begin), DefaultText: "the --window, at least 10m, plus 5m", Usage: "begin this `DURATION` from now"},
+			&urfave.DurationFlag{Name: "begin", Destination: &f.begin, Value: f.begin, DefaultText: "the --window, at least 10m, plus 5m", Usage: "begin this `DURATION` from now"},
 			&urfave.BoolFlag{Name: yesName, Usage: "create the cluster although the kernel does not call this host's clock synchronised"},
 		),
 		Action: func(c *urfave.Context) error {

@@ -121,8 +121,8 @@ func raiseCommand(own paths, out *outside) *urfave.Command {
 // raisingFlags say how far to raise: --begin, --max and --force; and --yes.
 func raisingFlags(by, furthest *time.Duration) []urfave.Flag {
 	return []urfave.Flag{
-		&urfave.GenericFlag{Name: "begin", Value: (*duration)(by), DefaultText: "the longest window plus 5m", Usage: "raise to this `DURATION` from now"},
-		&urfave.GenericFlag{Name: "max", Value: (*duration)(furthest), Usage: "refuse to raise further than this `DURATION` from now"},
+		&urfave.DurationFlag{Name: "begin", Destination: by, Value: *by, DefaultText: "the longest window plus 5m", Usage: "raise to this `DURATION` from now"},
+		&urfave.DurationFlag{Name: "max", Destination: furthest, Value: *furthest, Usage: "refuse to raise further than this `DURATION` from now"},
 		&urfave.BoolFlag{Name: "force", Usage: "raise beyond --max, or to a time that may be too early"},
 		yesFlag(),
 	}

@@ -58,7 +58,7 @@ func setCommand(own paths, out *outside) *urfave.Command {
 	})
 	// They are said on the command line: a setting of a daemon changes nothing of the cluster.
 	command.Flags = append(command.Flags,
-		&urfave.GenericFlag{Name: "window", Value: (*duration)(&window), DefaultText: "as it is", Usage: "grant at most this `DURATION` ahead, 2s to 24h"},
+		&urfave.DurationFlag{Name: "window", Destination: &window, Value: window, DefaultText: "as it is", Usage: "grant at most this `DURATION` ahead, 2s to 24h"},
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &trust, Usage: "have daemons follow clocks that are ahead, if they agree with this host's"},
 		&urfave.BoolFlag{Name: yesName, Usage: "trust this host's clock although the kernel does not call it synchronised"},
 	)

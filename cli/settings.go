@@ -47,7 +47,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.IntFlag{Name: "max-count", Destination: &c.Socket.MaxCount, Value: c.Socket.MaxCount, Category: "Socket",
 			Usage: "limit the `NUMBER` of IDs in one request"},
 
-		&urfave.GenericFlag{Name: "idle-timeout", Value: (*duration)(&c.Socket.IdleTimeout), Category: "Socket", DefaultText: "never",
+		&urfave.DurationFlag{Name: "idle-timeout", Destination: &c.Socket.IdleTimeout, Value: c.Socket.IdleTimeout, Category: "Socket", DefaultText: "never",
 			Usage: "close a connection without a request for this `DURATION`; 0: never"},
 		&urfave.GenericFlag{Name: "allow-uid", Value: (*numbers)(&c.Socket.AllowUIDs), Category: "Socket", DefaultText: "everybody who can open the socket",
 			Usage: "accept only these users, root and the daemon's own: `UIDS`, separated by commas"},
@@ -87,31 +87,31 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "read that user's password from this one-line `FILE`; only the daemon's user may read it; SIGHUP reloads it"},
 		&urfave.StringFlag{Name: "host", Destination: &c.Host, Value: c.Host, Category: "Cluster", DefaultText: "the system's host name",
 			Usage: "use this `NAME` for the host; a restart under the same name gets the last worker ID back"},
-		&urfave.GenericFlag{Name: "ttl", Value: (*duration)(&c.Cluster.TTL), Category: "Cluster",
+		&urfave.DurationFlag{Name: "ttl", Destination: &c.Cluster.TTL, Value: c.Cluster.TTL, Category: "Cluster",
 			Usage: "keep a worker ID for this `DURATION` after its daemon is gone"},
 
 		&urfave.BoolFlag{Name: takeoverName, Destination: &c.Takeover, Value: c.Takeover, Category: "Socket",
 			Usage: "take over from the daemon that runs on this socket, with its connections; start as usual if none runs"},
 		&urfave.BoolFlag{Name: "takeover-stay", Destination: &c.TakeoverStay, Value: c.TakeoverStay, Category: "Socket",
 			Usage: "after another daemon took over, wait to be stopped, for supervisors that restart what exits"},
-		&urfave.GenericFlag{Name: "window", Value: (*duration)(&c.Grant.Window), Category: "Cluster", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
+		&urfave.DurationFlag{Name: "window", Destination: &c.Grant.Window, Value: c.Grant.Window, Category: "Cluster", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
 			Usage: "create a cluster that grants this `DURATION` ahead: IDs go on for so long without the coordinator; cluster set changes it"},
-		&urfave.GenericFlag{Name: "publish", Value: (*duration)(&c.Grant.Publish), Category: "Cluster",
+		&urfave.DurationFlag{Name: "publish", Destination: &c.Grant.Publish, Value: c.Grant.Publish, Category: "Cluster",
 			Usage: "extend the grant at this `INTERVAL` while IDs are issued"},
-		&urfave.GenericFlag{Name: "restart-wait", Value: (*duration)(&c.RestartWait), Category: "Cluster",
+		&urfave.DurationFlag{Name: "restart-wait", Destination: &c.RestartWait, Value: c.RestartWait, Category: "Cluster",
 			Usage: "wait up to this `DURATION`, at least two ticks, for the last worker ID's high-water mark at a start; beyond it, take another worker ID"},
 
-		&urfave.GenericFlag{Name: "max-sleep", Value: (*duration)(&c.Waiting.MaxSleep), Category: "Waiting",
+		&urfave.DurationFlag{Name: "max-sleep", Destination: &c.Waiting.MaxSleep, Value: c.Waiting.MaxSleep, Category: "Waiting",
 			Usage: "wait for a clock that was set back by up to this `DURATION`"},
-		&urfave.GenericFlag{Name: "max-block", Value: (*duration)(&c.Waiting.MaxBlock), Category: "Waiting",
+		&urfave.DurationFlag{Name: "max-block", Destination: &c.Waiting.MaxBlock, Value: c.Waiting.MaxBlock, Category: "Waiting",
 			Usage: "reject a request that has waited for this `DURATION`"},
-		&urfave.GenericFlag{Name: "burst", Value: (*duration)(&c.Waiting.Burst), Category: "Waiting", DefaultText: "none",
+		&urfave.DurationFlag{Name: "burst", Destination: &c.Waiting.Burst, Value: c.Waiting.Burst, Category: "Waiting", DefaultText: "none",
 			Usage: "when a tick has too few numbers, use those left over from the last `DURATION`, up to 2s, instead of waiting"},
 
 		&urfave.StringFlag{Name: "rate", Destination: &c.Waiting.Rate, Value: c.Waiting.Rate, Category: "Waiting", DefaultText: "no limit",
 			Usage: "limit the IDs of each user (UID) to this `RATE`: 100000/s, or 100000/s+20000 with that burst"},
 
-		&urfave.GenericFlag{Name: "forward-hold", Value: (*duration)(&c.Time.ForwardHold), Category: "Clock",
+		&urfave.DurationFlag{Name: "forward-hold", Destination: &c.Time.ForwardHold, Value: c.Time.ForwardHold, Category: "Clock",
 			Usage: "follow a clock that stepped forward by more than a second in sum after this `DURATION` if the cluster has no member on another host, and the kernel does not call the clock synchronised"},
 		&urfave.BoolFlag{Name: "trust-clock", Destination: &c.Time.Trust, Value: c.Time.Trust, Category: "Clock",
 			Usage: "follow the system's clock in any case; a wrong clock then makes IDs with a wrong time"},
@@ -227,6 +227,8 @@ func wanted(f urfave.Flag) string {
 		return "a whole number in range"
 	case *urfave.BoolFlag:
 		return "true or false"
+	case *urfave.DurationFlag:
+		return "a duration: write a number with a unit, such as 3s or 500ms"
 	case *urfave.GenericFlag:
 		if value, ok := f.Value.(interface{ wanted() string }); ok {
 			return value.wanted()

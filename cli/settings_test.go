@@ -250,7 +250,7 @@ func TestWrongSettings(t *testing.T) {
 		{"a directory in a pod", "", []string{"--require-coord", "--coord", "dir:/x"}, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"no coordinator in a pod", "require-coord: true\n", nil, "--coord: a coordinator of this host alone is refused by --require-coord"},
 		{"a directory's TLS", "", []string{"--coord-ca", "/c"}, "--coord-ca: a directory speaks to nobody"},
-		{"a flag without a unit", "", []string{"--publish", "3"}, `publish: "3" is not a duration: write a number with a unit, such as 3s`},
+		{"a flag without a unit", "", []string{"--publish", "3"}, `"3" for flag -publish`},
 		{"an unknown scheme", "", []string{"--coord", "zoo://h"}, "zk://host:port"},
 		{"an unknown flag", "", []string{"--sokcet", "/x"}, "flakeward daemon --help"},
 		{"an unknown level", "", []string{"--log-level", "inof"}, `there is no level "inof"`},

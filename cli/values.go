@@ -7,38 +7,9 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 )
-
-// duration is the value of a flag for a time span.
-type duration time.Duration
-
-// Set reads what time.ParseDuration does.
-func (d *duration) Set(text string) error {
-	span, err := time.ParseDuration(text)
-	if err != nil {
-		return fmt.Errorf("%q is not %s", text, d.wanted())
-	}
-	*d = duration(span)
-	return nil
-}
-
-// String writes the duration as people do: 10m, not 10m0s.
-func (d *duration) String() string {
-	text := time.Duration(*d).String()
-	for _, empty := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, empty) {
-			text = text[:len(text)-2]
-		}
-	}
-	return text
-}
-
-func (*duration) wanted() string {
-	return "a duration: write a number with a unit, such as 3s or 500ms"
-}
 
 // fileMode is the value of a flag for permission bits, in octal.
 type fileMode os.FileMode

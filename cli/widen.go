@@ -28,7 +28,7 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 			coordinatorSource,
 		Flags: append(flags.flags(),
 			&urfave.Int64Flag{Name: "above-id", Usage: "highest `ID` of the other generator; 0: it issued none"},
-			&urfave.GenericFlag{Name: "max", Value: (*duration)(&furthest), Usage: "refuse an ID whose time is further from now than this `DURATION`"},
+			&urfave.DurationFlag{Name: "max", Destination: &furthest, Value: furthest, Usage: "refuse an ID whose time is further from now than this `DURATION`"},
 			yesFlag(),
 		),
 		Action: func(c *urfave.Context) error {

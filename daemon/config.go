@@ -155,26 +155,30 @@ func (c Config) Validate() error {
 	if c.Socket.Mode&^0o777 != 0 || c.Socket.Mode&0o600 != 0o600 {
 		bad("socket-mode", "%#o is no mode that lets the owner read and write: take one from 0600 to 0777", uint32(c.Socket.Mode))
 	}
-	if c.Socket.MaxConnections < 1 || c.Socket.MaxConnections > 1<<20 {
-		bad("max-connections", "%d is not within 1 and %d", c.Socket.MaxConnections, 1<<20)
+	within := func(flag string, value, least, most time.Duration) {
+		if value < least || value > most {
+			bad(flag, "%v is not within %v and %v", value, least, most)
+		}
 	}
+	counted := func(flag string, number int) {
+		if number < 1 || number > 1<<20 {
+			bad(flag, "%d is not within 1 and %d", number, 1<<20)
+		}
+	}
+	counted("max-connections", c.Socket.MaxConnections)
+	counted("max-count", c.Socket.MaxCount)
 	if c.Socket.IdleTimeout < 0 || c.Socket.IdleTimeout > 0 && c.Socket.IdleTimeout < time.Second {
 		bad("idle-timeout", "%v is neither 0, which means for ever, nor at least 1s", c.Socket.IdleTimeout)
 	}
 	if c.Memory != 0 && c.Memory < budget.LeastMemory {
 		bad("memory", "%d bytes are not enough for a daemon: give it at least %d MiB, or 0 for the cgroup's limit", c.Memory, budget.LeastMemory>>20)
 	}
-	if c.Socket.MaxCount < 1 || c.Socket.MaxCount > 1<<20 {
-		bad("max-count", "%d is not within 1 and %d", c.Socket.MaxCount, 1<<20)
-	}
 	c.Listen.Validate(bad)
 	if c.Listen.Address != "" && c.Listen.PasswordFile == "" && len(c.Socket.AllowUIDs)+len(c.Socket.AllowGIDs) > 0 {
 		bad("listen", "every user of this host could ask there, whatever --allow-uid and --allow-gid say: give --password-file")
 	}
 	c.Cluster.validateAccess(bad)
-	if c.Cluster.TTL < 2*time.Second || c.Cluster.TTL > time.Hour {
-		bad("ttl", "%v is not within 2s and 1h", c.Cluster.TTL)
-	}
+	within("ttl", c.Cluster.TTL, 2*time.Second, time.Hour)
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {
 		bad("layout", "%v", err)
@@ -187,12 +191,8 @@ func (c Config) Validate() error {
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}
-	if c.Waiting.MaxSleep < 0 || c.Waiting.MaxSleep > time.Second {
-		bad("max-sleep", "%v is not within 0s and 1s", c.Waiting.MaxSleep)
-	}
-	if c.Waiting.MaxBlock < time.Millisecond || c.Waiting.MaxBlock > time.Hour {
-		bad("max-block", "%v is not within 1ms and 1h", c.Waiting.MaxBlock)
-	}
+	within("max-sleep", c.Waiting.MaxSleep, 0, time.Second)
+	within("max-block", c.Waiting.MaxBlock, time.Millisecond, time.Hour)
 	if tick := layout.TickLength(); c.Waiting.Burst != 0 && (c.Waiting.Burst < tick || c.Waiting.Burst > max(longestBurst, 2*tick)) {
 		bad("burst", "%v is neither 0 nor within %v, a tick, and %v, which is how far back is remembered what was used", c.Waiting.Burst, tick, max(longestBurst, 2*tick))
 	}
@@ -200,9 +200,7 @@ func (c Config) Validate() error {
 		bad("rate", "%v", err)
 	}
 	c.Time.Check(bad)
-	if c.RestartWait < 0 || c.RestartWait > time.Minute {
-		bad("restart-wait", "%v is not within 0s and 1m", c.RestartWait)
-	}
+	within("restart-wait", c.RestartWait, 0, time.Minute)
 	t := c.timing(layout)
 	if t.Publish < 100*time.Millisecond {
 		bad("publish", "%v is below 100ms", t.Publish)

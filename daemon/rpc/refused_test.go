@@ -33,7 +33,7 @@ func TestCallsThatComeToNoMethodAreCountedAndSayWhatToDo(t *testing.T) {
 		status                   int
 		count, says              string
 	}{
-		"no method":      {"POST", "/flakeward.v1.IdService/Foo", "application/json", "{}", 501, "other unknown-path", "there is no such method"},
+		"no method":      {"POST", "/flakeward.v1.IdService/Foo", "application/json", "{}", 404, "other unknown-path", "/v1/openapi.json"},
 		"no service":     {"POST", "/flakeward.v1.Other/Next", "text/plain", "{}", 404, "other unknown-path", "/v1/openapi.json"},
 		"GET":            {"GET", "/flakeward.v1.IdService/Next", "application/json", "", 405, "next wrong-method", "use POST"},
 		"text":           {"POST", "/flakeward.v1.IdService/Next", "text/plain", "{}", 415, "next bad-call", "application/json"},

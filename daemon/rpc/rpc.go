@@ -23,9 +23,7 @@ import (
 
 	flakewardv1 "github.com/flakeward/flakeward/api/flakeward/v1"
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
-	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/rest"
-	"github.com/flakeward/flakeward/daemon/tally"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
@@ -58,22 +56,7 @@ func New(c rest.Config) http.Handler {
 	mux.Handle(path, lasting(all))
 	path, all = grpcreflect.NewHandlerV1Alpha(names, options)
 	mux.Handle(path, lasting(all))
-	mux.Handle("/", unknown(c))
 	return retried(mux)
-}
-
-// unknown answers calls of methods that there are not, each in the caller's dialect.
-func unknown(c rest.Config) http.Handler {
-	errs := connect.NewErrorWriter()
-	none := connect.NewError(connect.CodeUnimplemented, errors.New("there is no such method: reflection tells those that there are"))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !errs.IsSupported(r) {
-			http.NotFound(w, r)
-			return
-		}
-		c.CountCall(r.Context(), tally.Other, resp.Refuse(resp.UnknownPath, "").Code)
-		_ = errs.Write(w, r, none) // the client has gone
-	})
 }
 
 // lasting lets a stream last as long as its client wants. What the client does not take waits for
