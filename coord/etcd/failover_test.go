@@ -84,7 +84,7 @@ func outlives(t *testing.T, d dialled, address string, ttl time.Duration) {
 // its connection looks alive for longer than the lease lives.
 func TestSessionOutlivesAMemberThatHangs(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
-	const ttl = 3 * time.Second
+	const ttl = 5 * time.Second // of which a busy machine takes some
 	// Of two endpoints, one has the session's stream.
 	d := dial(t, etcd.Servers{Endpoints: c.Endpoints()[:2]}, etcd.Config{TTL: ttl, TryTimeout: time.Second})
 	claim := d.works()
