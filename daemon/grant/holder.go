@@ -2,8 +2,12 @@
 // grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID unique;
 // docs/guarantees.md has the invariants that the comments here number.
 //
-// It is one machine. Hold asks a situation for the next step, takes it, and notes how it ended. Each
-// step is one exchange with the coordinator. Package lifecycle calls Shut at the end.
+// It is one machine. Hold asks a situation for the next step, takes it, and notes how it ended, again
+// and again. A situation (situation.go) is all that decides: the clock, the lease in use, what is
+// asked for, and how the last steps ended. The steps (exchange.go) ask the coordinator: claim a worker
+// ID, extend its grant, give a replaced one back. A lease (lease.go) is a worker ID with its claim, its
+// lane and its grant; one is in use, and one more may be retiring: it was replaced and is to be given
+// back. Package lifecycle joins the cluster and calls Attach before, and Shut at the end.
 package grant
 
 import (
@@ -45,8 +49,8 @@ type Config struct {
 
 // Holder holds at most one worker ID that is in use, and one that is retiring. It is made by New.
 //
-// One goroutine at a time takes its steps: that of Hold, then that of Shut. All other methods may be
-// called from any goroutine.
+// One goroutine at a time takes its steps: where another daemon is taken over that of Acquire, then
+// that of Hold, then that of Shut. All other methods may be called from any goroutine.
 type Holder struct {
 	*pace
 	issuer Issuer

@@ -14,12 +14,12 @@ import (
 type step string
 
 const (
-	look     step = "look"      // at the cluster's record again, where a raise is to be expected
+	look     step = "look"      // at the cluster's record again: its servers were restored, and a raise must follow
 	giveBack step = "give back" // the worker ID that was replaced
 	reLease  step = "re-lease"  // claim another worker ID than the one in use, which is given back then
 	claim    step = "claim"     // a worker ID, as none is claimed
 	extend   step = "extend"    // the grant, and publish what was issued
-	rest     step = "rest"
+	rest     step = "rest"      // there is nothing to do yet
 )
 
 // situation is all that decides about the next step.
@@ -57,7 +57,7 @@ func (s situation) next() (step, time.Duration) {
 		return look, 0
 	case s.now < s.retryAt:
 		return rest, s.retryAt.Sub(s.now)
-	case s.replaced: // before another is: there is room for one
+	case s.replaced: // before another worker ID is claimed: only one can be retiring
 		return giveBack, 0
 	case s.unwanted:
 		return reLease, 0
@@ -68,7 +68,7 @@ func (s situation) next() (step, time.Duration) {
 	}
 	pause := s.due.Sub(s.now)
 	if pause <= 0 {
-		pause = s.publish // until then nothing is published, or all who are asked at one moment would
+		pause = s.publish // what is issued meanwhile is published then: daemons that are asked at one moment do not publish at one
 	}
 	if left > 0 {
 		pause = min(pause, span(left, s.length))
@@ -76,7 +76,7 @@ func (s situation) next() (step, time.Duration) {
 	return rest, pause
 }
 
-// situation returns the holder's.
+// situation returns what the next step is decided by, as it is now. p is what the steps before left.
 func (k *Holder) situation(p past) situation {
 	cur, retiring := k.leases()
 	now, tick := k.now().Mono, k.tick()

@@ -1,6 +1,5 @@
-// Package rest answers HTTP: IDs and what there is to know about them, in JSON, as lines of text or
-// as a stream. docs/http.md describes it, and so does the document that it serves at
-// /v1/openapi.json.
+// Package rest answers HTTP: IDs and what there is to know about them, in JSON or as lines of text.
+// docs/http.md describes it, and so does the document that it serves at /v1/openapi.json.
 //
 // It knows the daemon by what Config has: functions that it calls. It opens no socket. All errors
 // are problems as RFC 9457 has them, with the codes of the one table of refusals.

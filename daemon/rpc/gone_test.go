@@ -124,7 +124,6 @@ var calls = []struct {
 	{"a stream whose client has asked all", true, stream(true)},
 	{"HTTP/1", false, get("*/*")},
 	{"HTTP/2", true, get("text/plain")},
-	{"HTTP/1, line by line", false, get("application/x-ndjson")},
 }
 
 // ways are the ways to go while a request waits.

@@ -50,7 +50,7 @@ func New(c rest.Config) http.Handler {
 	}
 	mux.Handle(flakewardv1connect.IdServiceStreamProcedure, lasting(ids))
 	path, all := grpchealth.NewHandler(health(c.Health.Ready), options)
-	mux.Handle(path, lasting(all))
+	mux.Handle(path, all)
 	names := grpcreflect.NewStaticReflector(flakewardv1connect.IdServiceName, grpchealth.HealthV1ServiceName)
 	path, all = grpcreflect.NewHandlerV1(names, options)
 	mux.Handle(path, lasting(all))

@@ -53,7 +53,7 @@ func (r *reply) SetWriteDeadline(at time.Time) error {
 func TestStreamsLastAndUnaryCallsKeepTheirTimeout(t *testing.T) {
 	h := newHandler(t)
 	lasting := map[string]bool{
-		"/grpc.health.v1.Health/Watch": true, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": true,
+		"/grpc.health.v1.Health/Check": false, "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": true,
 		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": true,
 	}
 	methods := flakewardv1.File_flakeward_v1_flakeward_proto.Services().ByName("IdService").Methods()

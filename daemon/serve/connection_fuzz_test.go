@@ -17,7 +17,7 @@ import (
 // its client has ended it, and the next client gets an ID.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range []string{
-		"GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "GET /v1/ids?count=3 HTTP/1.1\r\nHost: f\r\nAccept: application/x-ndjson\r\n\r\nGET / HTTP/1.0\r\n\r\n",
+		"GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n", "GET /v1/ids?count=3 HTTP/1.1\r\nHost: f\r\nAccept: text/plain\r\n\r\nGET / HTTP/1.0\r\n\r\n",
 		"POST /flakeward.v1.IdService/Next HTTP/1.1\r\nHost: f\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00", "*1\r\n$4\r\nNEXT\r\n", "NEXT 3\r\n", "\x16\x03\x01",
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x0d\x01\x05\x00\x00\x00\x01\x82\x86\x41\x01f\x44\x06/livez",
