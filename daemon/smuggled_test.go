@@ -120,6 +120,8 @@ func TestSmuggledRequestsAndLookAlikes(t *testing.T) {
 		"a request as a form":           {form + "Content-Length: 33\r\n\r\n" + hidden + web, "400 200", 0},
 		"a form that is too long":       {form + "Content-Length: 102400\r\n\r\n" + hidden, "400 END", 0},
 		"a form with two lengths":       {form + "Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "200 END", 1},
+		"two lengths and a wrong URL":   {"POST /v1/ids?%zz HTTP/1.1\r\nHost: f\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + hidden, "400 END", 0},
+		"a call with two lengths":       {"POST /flakeward.v1.IdService/Next HTTP/1.1\r\nHost: f\r\nContent-Type: application/json\r\nContent-Length: 60\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n" + hidden, "200 END", 1},
 		"a body of a GET":               {ids + "Content-Length: 60\r\n\r\n" + hidden, "200 END", 1},
 		"a field that goes on":          {ids + "X: a\r\n b\r\n\r\n" + web, "200 200", 1},
 		"a bare LF":                     {"GET /v1/ids HTTP/1.1\nHost: f\n\n" + web, "200 200", 1},

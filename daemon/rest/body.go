@@ -27,14 +27,21 @@ var parsers = map[string]func(text []byte) (url.Values, error){
 // posted reports whether the request is a POST that the path takes.
 func (q *request) posted() bool { return q.at.posts && q.r.Method == http.MethodPost }
 
+// meetBody bounds the body of a request, or has it ignored. It comes before all that may refuse the
+// request: net/http reads what a refusal has left unread, and goes on behind it.
+func (q *request) meetBody() {
+	switch {
+	case !q.posted():
+		ignoreBody(q.w, q.r)
+	case q.r.ContentLength != 0:
+		boundBody(q.w, q.r)
+	}
+}
+
 // readBody adds the parameters of the body to those of the URL. An empty body may be of any type.
 func (q *request) readBody(params url.Values) *resp.Refusal {
 	if q.r.ContentLength == 0 {
 		return nil
-	}
-	boundBody(q.w, q.r)
-	if len(q.r.TransferEncoding) > 0 { // there may have been a length as well, which others would go by
-		endWithReply(q.w)
 	}
 	kind, _, _ := mime.ParseMediaType(q.r.Header.Get("Content-Type"))
 	parse := parsers[kind]
@@ -124,6 +131,9 @@ func ignoreBody(w http.ResponseWriter, r *http.Request) {
 // boundBody has a body read to its end by when the reply must have been taken: net/http bounds the
 // header alone.
 func boundBody(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 { // there may have been a length as well, which others would go by
+		endWithReply(w)
+	}
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok || r.ProtoMajor != 1 {
 		return

@@ -225,9 +225,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		at = &route{name: tally.Other}
 	}
 	q := &request{s: s, w: w, r: r, client: of, at: at, code: OK}
-	if !q.posted() {
-		ignoreBody(w, r)
-	}
+	q.meetBody()
 	refusal := q.unserved()
 	switch {
 	case !entered: // a client that has closed only its own side still listens

@@ -17,6 +17,7 @@ func TestSlowClientsLoseTheirConnection(t *testing.T) {
 		"half a header":         "GET /v1/ids HTTP/1.1\r\nHost: f\r\n",
 		"half a body of a call": "POST /flakeward.v1.IdService/Next HTTP/1.1\r\nHost: f\r\nContent-Length: 20\r\n\r\n{",
 		"half a form":           "POST /v1/ids HTTP/1.1\r\nHost: f\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\nc",
+		"half a form, refused":  "POST /v1/ids?%zz HTTP/1.1\r\nHost: f\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 20\r\n\r\nc",
 		"no reply is taken":     "GET /v1/ids?count=65536 HTTP/1.1\r\nHost: f\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
