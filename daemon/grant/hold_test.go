@@ -80,7 +80,16 @@ type fickle struct {
 	coord.Coordinator
 	raise         coord.Raise // that is known
 	extended      error       // how each Extend ends
+	none          error       // that there is no other worker ID, which requests ask for whenever one may be had; nil: there is
 	claims, fresh int
+	p             *process
+}
+
+// ask has a request ask for another worker ID, if there may be one.
+func (f *fickle) ask() {
+	if lane := f.p.inUse(); f.none != nil && lane != nil && f.p.CanAcquire() {
+		f.p.ReLease(lane)
+	}
 }
 
 func (f *fickle) Known() coord.Cluster { return coord.Cluster{Raise: f.raise} }
@@ -91,6 +100,9 @@ func (f *fickle) Claim(_ context.Context, r coord.Request) (coord.Claim, error) 
 	}
 	if r.Fresh {
 		f.fresh++
+		if f.ask(); f.none != nil {
+			return nil, f.none
+		}
 	}
 	return fickleClaim{f: f, worker: f.claims % 4}, nil
 }
@@ -115,10 +127,12 @@ func (f *fickle) holdsOn(t *testing.T) {
 	h := w.host("J")
 	h.random = func() float64 { return 0.5 }
 	p := h.boot()
+	f.p = p
 	p.Attach(f, coord.Cluster{})
 	run(t, p)
 	for range 600 {
 		w.clock.BlockUntil(1)
+		f.ask()
 		w.clock.Advance(100 * time.Millisecond)
 	}
 	w.clock.BlockUntil(1)
@@ -138,5 +152,14 @@ func TestALaneThatIsCutAgainAndAgainIsChangedSeldom(t *testing.T) {
 	f := &fickle{raise: coord.Raise{ClusterEpoch: "before", Floor: 1}}
 	if f.holdsOn(t); f.claims < 55 || f.claims > 75 || f.fresh != f.claims-1 {
 		t.Errorf("%d claims in a minute, and %d of another worker ID", f.claims, f.fresh)
+	}
+}
+
+// Requests go on asking while another worker ID is looked for. That there is none answers all of them: it
+// is not asked again before the wait is over.
+func TestThatThereIsNoOtherWorkerIDAnswersAllWhoHaveAsked(t *testing.T) {
+	f := &fickle{none: &coord.ExhaustedError{Held: 4, Workers: 4}}
+	if f.holdsOn(t); f.fresh < 40 || f.fresh > 60 {
+		t.Errorf("another worker ID was asked for %d times in a minute", f.fresh)
 	}
 }

@@ -136,9 +136,17 @@ type demand struct {
 // ReLease implements issue.Owner.
 func (k *Holder) ReLease(lane *generator.Lane) { k.reLease(lane, condition.ClockBehind) }
 
+// reLease leaves a demand for the same lane as it is: what is refused then is all that was asked meanwhile.
 func (k *Holder) reLease(lane *generator.Lane, why condition.Code) {
-	if last := k.unwanted.Swap(&demand{lane, why}); last == nil || last.lane != lane {
-		k.ExtendNow()
+	for {
+		last := k.unwanted.Load()
+		if last != nil && last.lane == lane {
+			return
+		}
+		if k.unwanted.CompareAndSwap(last, &demand{lane, why}) {
+			k.ExtendNow()
+			return
+		}
 	}
 }
 
