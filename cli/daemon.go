@@ -58,7 +58,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			if err := config.Validate(); err != nil {
 				return &usageError{err}
 			}
-			if err := own.makeCoord(config.Cluster.Coord); err != nil {
+			if err := own.make(config.Socket.Path, config.Cluster.Coord); err != nil {
 				return err
 			}
 			if os.Getenv("GOMEMLIMIT") == "" {

@@ -3,6 +3,8 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -284,14 +286,14 @@ func TestDefaultPaths(t *testing.T) {
 		home string
 		want paths
 	}{
-		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward"}},
+		{"root", 0, map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, "/root", paths{"/run/flakeward/flakeward.sock", "/var/lib/flakeward", false}},
 		{"a user with XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000", "XDG_STATE_HOME": "/s"}, "/home/a",
-			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward"}},
-		{"a user without", 1000, nil, "/home/a", paths{"/home/a/.local/state/flakeward.sock", "/home/a/.local/state/flakeward"}},
+			paths{"/run/user/1000/flakeward/flakeward.sock", "/s/flakeward", false}},
+		{"a user without", 1000, nil, "/home/a", paths{"/home/a/.local/state/flakeward-socket/flakeward.sock", "/home/a/.local/state/flakeward", true}},
 		{"relative ones are ignored", 1000, map[string]string{"XDG_RUNTIME_DIR": "run", "XDG_STATE_HOME": "s"}, "/home/a",
-			paths{"/home/a/.local/state/flakeward.sock", "/home/a/.local/state/flakeward"}},
+			paths{"/home/a/.local/state/flakeward-socket/flakeward.sock", "/home/a/.local/state/flakeward", true}},
 		{"no home", 1000, nil, "", paths{}},
-		{"no home, but XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"}, "", paths{"/run/user/1000/flakeward/flakeward.sock", ""}},
+		{"no home, but XDG", 1000, map[string]string{"XDG_RUNTIME_DIR": "/run/user/1000"}, "", paths{"/run/user/1000/flakeward/flakeward.sock", "", false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := defaultPaths(c.uid, func(name string) string { return c.env[name] }, c.home)
@@ -299,5 +301,21 @@ func TestDefaultPaths(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
+	}
+}
+
+// Where nothing else keeps others out, the directory of a user's default socket does: the socket's mode
+// lets in the user's group.
+func TestADefaultSocketBesideTheStateIsTheUsersAlone(t *testing.T) {
+	p := defaultPaths(1000, func(string) string { return "" }, t.TempDir())
+	must.Do(t, p.make("/elsewhere/s", "etcd://h"))
+	if _, err := os.Stat(filepath.Dir(p.socket)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of a socket elsewhere: %v", err)
+	}
+	must.Do(t, p.make(p.socket, "etcd://h"))
+	for _, dir := range []string{filepath.Dir(p.socket), filepath.Dir(p.coord)} {
+		if mode := must.Get(os.Stat(dir))(t).Mode().Perm(); mode != 0o700 {
+			t.Errorf("%s has mode %v", dir, mode)
+		}
 	}
 }
