@@ -3,9 +3,9 @@
 // One goroutine serves all connections from an epoll loop of its own. That is own code, small as it
 // is, because no library was found that can do all of this: stop reading from a connection whose
 // request waits for IDs, keep a client's unread replies bounded, and answer what a client asked
-// before it closed its sending side. (gnet 2.9 has an unbounded outbound buffer, cannot pause reading, and closes a half-closed
-// connection; against Redis 7 under redis-benchmark, on two processors shared with the client, it
-// reached 0.9 to 1.0 of Redis's rate with 50 connections.)
+// before it closed its sending side. (gnet 2.9 has an unbounded outbound buffer, cannot pause
+// reading, and closes a half-closed connection; against Redis 7 under redis-benchmark, on two
+// processors shared with the client, it reached 0.9 to 1.0 of Redis's rate with 50 connections.)
 //
 // What counts is how seldom anybody has to be woken: poll_linux.go says how the loop waits, and
 // deadline_linux.go until when. All replies of a round are written at its end, so that a client

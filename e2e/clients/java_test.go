@@ -7,16 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/internal/must"
-	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -118,103 +115,6 @@ func (c *console) wants(line, want string) {
 func (c *console) id(line string) int64 {
 	c.t.Helper()
 	return must.Get(strconv.ParseInt(c.ask(line), 10, 64))(c.t)
-}
-
-// fake is a daemon that answers as a test says.
-type fake struct {
-	socket string
-
-	mu      sync.Mutex
-	cluster string
-	greet   func() string                          // in place of a reply to INFO; nil, or an empty text: none
-	reply   func(n int64) (text string, more bool) // to RUN n; no text: that of IDs
-	runs    []int64                                // that were asked for
-	words   []string                               // of the last request for IDs
-	next    int64
-	step    int64
-	hung    int // so many connections, the first ones, get no reply any more
-}
-
-func startFake(t *testing.T) *fake {
-	t.Helper()
-	f := &fake{next: 1, step: 1}
-	f.socket = sockettest.Serve(t, func(number int, c *sockettest.Conn) {
-		c.Answer(func(request string) (string, bool) {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			if number < f.hung {
-				return "", true
-			}
-			words := strings.Fields(request)
-			if words[0] == "INFO" {
-				if f.greet != nil {
-					if text := f.greet(); text != "" {
-						return text, false
-					}
-				}
-				text := "# Server\r\nmax_count:100\r\n\r\n# Cluster\r\ncluster_id:" + f.cluster + "\r\n"
-				return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text), true
-			}
-			n := must.Get(strconv.ParseInt(words[1], 10, 64))(t)
-			f.runs, f.words = append(f.runs, n), words
-			if f.reply != nil {
-				if text, more := f.reply(n); text != "" || !more {
-					return text, more
-				}
-			}
-			return f.draw(n), true
-		})
-	})
-	return f
-}
-
-// draw is a reply of the next n IDs.
-func (f *fake) draw(n int64) string {
-	first := f.next
-	f.next += n * f.step
-	return fmt.Sprintf("*3\r\n:%d\r\n:%d\r\n:%d\r\n", f.step, first, n)
-}
-
-// set has do change the fake while it answers nobody.
-func (f *fake) set(do func()) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	do()
-}
-
-// once has the fake answer the next request for IDs with a text.
-func (f *fake) once(text string, more bool) {
-	f.set(func() {
-		f.reply = func(int64) (string, bool) {
-			f.reply = nil
-			return text, more
-		}
-	})
-}
-
-// greetOnce has the fake answer the next connection with a text and end it.
-func (f *fake) greetOnce(text string) {
-	f.set(func() {
-		f.greet = func() string {
-			f.greet = nil
-			return text
-		}
-	})
-}
-
-// following is the next ID that the fake draws.
-func (f *fake) following() (id string) {
-	f.set(func() { id = strconv.FormatInt(f.next, 10) })
-	return id
-}
-
-// asked is what was asked for since the last call.
-func (f *fake) asked() []int64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := f.runs
-	f.runs = nil
-	return all
 }
 
 // TestJava holds the client to what its comment says, on daemons that answer as the test says.
@@ -485,78 +385,4 @@ func TestJavaOrder(t *testing.T) {
 	h := host(t)
 	start(t, h)
 	openJava(t, javaConsoles(t), h.Socket).wants("order 200000", "0 wrong")
-}
-
-var (
-	javaBlock = regexp.MustCompile("(?s)\n```java\n(.*?)\n```\n")
-	javaType  = regexp.MustCompile(`(?m)^public (?:class|@interface) (\w+)`)
-)
-
-// javaExamples writes the programs in Java of the page to files, and returns these by the names of
-// their types.
-func javaExamples(t *testing.T) map[string]string {
-	t.Helper()
-	page := string(must.Get(os.ReadFile(filepath.Join("..", "..", "docs", "clients.md")))(t))
-	dir, files := t.TempDir(), map[string]string{}
-	for _, block := range javaBlock.FindAllStringSubmatch(page, -1) {
-		name := javaType.FindStringSubmatch(block[1])[1]
-		files[name] = writeJava(t, dir, name, block[1])
-	}
-	return files
-}
-
-// writeJava writes the source of a type.
-func writeJava(t *testing.T, dir, name, text string) (file string) {
-	t.Helper()
-	file = filepath.Join(dir, name+".java")
-	must.Do(t, os.WriteFile(file, []byte(text+"\n"), 0o600))
-	return file
-}
-
-// javaStubs are the interfaces of Hibernate 6 and 7, and of Jakarta Persistence, as far as the
-// examples use them.
-var javaStubs = map[string]string{
-	"Generator":                        "package org.hibernate.generator; public interface Generator {}",
-	"IdGeneratorType":                  "package org.hibernate.annotations; public @interface IdGeneratorType { Class<? extends org.hibernate.generator.Generator> value(); }",
-	"SharedSessionContractImplementor": "package org.hibernate.engine.spi; public interface SharedSessionContractImplementor {}",
-	"IdentifierGenerator": "package org.hibernate.id; public interface IdentifierGenerator extends org.hibernate.generator.Generator { " +
-		"Object generate(org.hibernate.engine.spi.SharedSessionContractImplementor session, Object object); }",
-	"Entity": "package jakarta.persistence; public @interface Entity {}",
-	"Id":     "package jakarta.persistence; public @interface Id {}",
-}
-
-// The examples of docs/clients.md compile. Debian has no Hibernate 6, so there are stubs of it.
-func TestJavaExamples(t *testing.T) {
-	examples, dir := javaExamples(t), t.TempDir()
-	var sources []string
-	for _, name := range []string{"Example", "FlakewardId", "FlakewardGenerator", "Order"} {
-		sources = append(sources, examples[name])
-	}
-	for name, text := range javaStubs {
-		sources = append(sources, writeJava(t, dir, name, text))
-	}
-	compileJava(t, "", sources...)
-}
-
-// The example of Spring compiles and runs: a context has one client, and closes it. Debian's Spring
-// cannot subclass a @Configuration on Java 17, so what runs is its copy without the annotation.
-func TestJavaSpring(t *testing.T) {
-	var jars []string
-	for _, name := range []string{"spring3-core", "spring3-beans", "spring3-context", "spring3-aop", "spring3-expression", "commons-logging"} {
-		jar := filepath.Join("/usr/share/java", name+".jar")
-		if _, err := os.Stat(jar); err != nil {
-			need.That(t, fmt.Errorf("%w: run `scripts/need clients`", err))
-		}
-		jars = append(jars, jar)
-	}
-	classPath := strings.Join(jars, ":")
-	example := javaExamples(t)["IdsConfiguration"]
-	text := strings.NewReplacer("@Configuration\n", "", "class IdsConfiguration", "class Beans").Replace(string(must.Get(os.ReadFile(example))(t)))
-	classes := compileJava(t, classPath, example, writeJava(t, t.TempDir(), "Beans", text), file(t, "testdata", "Spring.java"))
-	f := startFake(t)
-	c := exec.CommandContext(t.Context(), interpreter(t, "java"), "--add-opens", "java.base/java.lang=ALL-UNNAMED", // which this old Spring wants
-		"-Dflakeward.socket="+f.socket, "-cp", classes+":"+classPath, "Spring")
-	if said, err := c.Output(); err != nil || string(said) != "true\n1\nCLOSED\n" {
-		t.Errorf("%v\n%s", err, said)
-	}
 }
