@@ -81,6 +81,7 @@ type fickle struct {
 	raise         coord.Raise // that is known
 	extended      error       // how each Extend ends
 	none          error       // that there is no other worker ID, which requests ask for whenever one may be had; nil: there is
+	all           bool        // so it is for who has none, too
 	claims, fresh int
 	p             *process
 }
@@ -100,9 +101,10 @@ func (f *fickle) Claim(_ context.Context, r coord.Request) (coord.Claim, error) 
 	}
 	if r.Fresh {
 		f.fresh++
-		if f.ask(); f.none != nil {
-			return nil, f.none
-		}
+		f.ask()
+	}
+	if f.none != nil && (r.Fresh || f.all) {
+		return nil, f.none
 	}
 	return fickleClaim{f: f, worker: f.claims % 4}, nil
 }
@@ -161,5 +163,13 @@ func TestThatThereIsNoOtherWorkerIDAnswersAllWhoHaveAsked(t *testing.T) {
 	f := &fickle{none: &coord.ExhaustedError{Held: 4, Workers: 4}}
 	if f.holdsOn(t); f.fresh < 40 || f.fresh > 60 {
 		t.Errorf("another worker ID was asked for %d times in a minute", f.fresh)
+	}
+}
+
+// Where nothing is held, there is nothing to extend: that no worker ID is to be had is waited out whole.
+func TestWhoHasNoWorkerIDWaitsUntilThereMayBeOne(t *testing.T) {
+	f := &fickle{none: &coord.ExhaustedError{Held: 4, Workers: 4}, all: true}
+	if f.holdsOn(t); f.claims < 40 || f.claims > 55 {
+		t.Errorf("a worker ID was asked for %d times in a minute", f.claims)
 	}
 }
