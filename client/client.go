@@ -141,7 +141,7 @@ type Client struct {
 	conn    net.Conn
 	closed  bool
 
-	written written // IDs that the daemon writes
+	origin atomic.Pointer[origin] // of all that is in stock; nil: there was no connection yet
 
 	wake  chan struct{} // signalled when there may be something to fetch
 	ctx   context.Context
@@ -168,7 +168,7 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	if err := o.check(socket); err != nil {
 		return nil, err
 	}
-	c := &Client{nothing: &run{}, socket: socket, options: o, wake: make(chan struct{}, 1), ended: make(chan struct{}), written: newWritten()}
+	c := &Client{nothing: &run{}, socket: socket, options: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if c.dial == nil {
 		c.dial = func(ctx context.Context) (net.Conn, error) {
 			var d net.Dialer
@@ -199,6 +199,5 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	<-c.ended
-	c.written.close()
 	return nil
 }

@@ -52,6 +52,7 @@ func TestDaemonOfAnotherClusterIsAskedForNothing(t *testing.T) {
 func TestDaemonWithoutAClusterIsWaitedForAsLongAsTimeoutSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)
+		f.joins("")
 		c := f.open(client.Cluster(wanted))
 		begun := time.Now()
 		refusedFor(t, c, "")

@@ -20,7 +20,7 @@ type script struct {
 	accepted atomic.Int64
 }
 
-const greeting = "$15\r\nmax_count:1000\n\r\n"
+const greeting = "$28\r\nmax_count:1000\ncluster_id:1\n\r\n"
 
 func serveScript(t *testing.T, connections ...[]string) *script {
 	t.Helper()

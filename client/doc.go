@@ -62,8 +62,8 @@
 //
 // # Forms
 //
-// As hands IDs out as texts, and TakeIDs one by one in the place of runs. The client writes decimal
-// digits and base62, from stock. The daemon writes UUIDs: each call for them asks it.
+// As hands IDs out as texts, from stock: decimal digits, base62 or UUIDs. TakeIDs hands them out one
+// by one in the place of runs.
 //
 //	text, err := ids.As(client.Base62).Next(ctx)
 //	uuids, err := ids.As(client.UUID).Take(ctx, 100)

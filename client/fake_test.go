@@ -46,7 +46,7 @@ type ask struct {
 }
 
 func newFake(t *testing.T) *fake {
-	f := &fake{t: t, max: 65536, step: 1, pairs: 1, drawn: map[int64]time.Time{}, next: 1}
+	f := &fake{t: t, max: 65536, step: 1, pairs: 1, drawn: map[int64]time.Time{}, next: 1, uuid: wanted}
 	t.Cleanup(f.serving.Wait)
 	return f
 }
@@ -86,7 +86,7 @@ func (f *fake) serve(conn net.Conn) {
 		var text string
 		ok := true
 		if words[0] == "INFO" {
-			info := fmt.Sprintf("# Server\r\nflakeward_version:1\r\nmax_count:%d\r\n\r\n# Cluster\r\ncluster_id:%s\r\n", f.max, f.cluster())
+			info := fmt.Sprintf("# Server\r\nflakeward_version:1\r\nmax_count:%d\r\n\r\n# Cluster\r\ncluster_id:%s\r\nlayout:flakeward\r\n", f.max, f.cluster())
 			text = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 		} else {
 			text, ok = f.answer(words)

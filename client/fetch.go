@@ -32,6 +32,7 @@ type fetcher struct {
 type link struct {
 	conn    net.Conn
 	in      *wire.Reader
+	origin  *origin
 	most    int64 // IDs in a request
 	next    int64 // IDs in the next one, if that is fewer; 0: it is not
 	replied bool
@@ -67,7 +68,7 @@ func (f *fetcher) fetch() error {
 			return err
 		}
 		f.link = link
-		if !c.use(link.conn) {
+		if !c.use(link) {
 			return ErrClosed
 		}
 	}
@@ -147,6 +148,9 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	if err != nil {
 		return err
 	}
+	if f.link.origin.cluster == "" { // the daemon has joined one since the greeting
+		return errJoined
+	}
 	f.pairs = pairs
 	if cap(f.pairs) > keptPairs {
 		f.pairs = nil
@@ -161,6 +165,10 @@ func (f *fetcher) ask(n int64, sends uint64) error {
 	clear(f.runs)
 	return nil
 }
+
+// errJoined has a connection made anew, whose greeting says whose IDs it gives. Those that came are
+// lost.
+var errJoined = errors.New("the daemon gives IDs, and told no cluster before")
 
 // bufferSize is also the longest line of a reply; a refusal has at most some hundred bytes.
 const bufferSize = 4 << 10
@@ -204,6 +212,24 @@ func connect(ctx context.Context, c *Client) (*link, error) {
 	return l, nil
 }
 
+// Info returns what the daemon says about itself: its reply to INFO, on a connection of its own.
+func (c *Client) Info(ctx context.Context) (string, error) {
+	l, err := connect(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	defer l.conn.Close() // it was for one question
+	defer context.AfterFunc(ctx, func() { _ = l.conn.SetDeadline(time.Unix(1, 0)) })()
+	text := ""
+	if err = l.in.Send(l.conn, wire.AppendCommand(nil, "INFO")); err == nil {
+		text, err = l.in.Bulk()
+	}
+	if err != nil {
+		return "", c.means(err, broke)
+	}
+	return text, nil
+}
+
 func (l *link) greet(ctx context.Context, c *Client) error {
 	deadline, _ := ctx.Deadline()
 	var text string
@@ -235,10 +261,10 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 	if most == 0 {
 		return &ProtocolError{Socket: c.socket, Err: errors.New("its INFO has no max_count")}
 	}
-	l.most = min(most, c.largest)
+	l.most, l.origin = min(most, c.largest), originOf(said)
 	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
 	// it has.
-	if found, _ := said.Get(info.Cluster); c.demands && !strings.EqualFold(found, c.cluster) {
+	if found := l.origin.cluster; c.demands && !strings.EqualFold(found, c.cluster) {
 		return &ClusterError{Socket: c.socket, Want: c.cluster, Found: found}
 	}
 	return nil
@@ -292,11 +318,21 @@ func (c *Client) needed() bool {
 	return c.waiting.first != nil || c.low
 }
 
-// use makes conn the one that Close closes; false: it is too late.
-func (c *Client) use(conn net.Conn) bool {
+// use makes a connection the one that Close closes; false: it is too late. Where its daemon is of
+// another cluster than the one before, there is no stock afterwards.
+func (c *Client) use(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.conn = conn
+	c.conn = l.conn
+	last := c.origin.Load()
+	if last != nil && last.cluster == l.origin.cluster && last.layout == l.origin.layout {
+		return !c.closed
+	}
+	c.used += c.current.Load().used()
+	c.behind = nil
+	c.current.Store(c.nothing)
+	l.origin.first = last == nil
+	c.origin.Store(l.origin)
 	return !c.closed
 }
 

@@ -4,14 +4,15 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 )
 
 // Form is how an ID is written as text. docs/protocol.md describes them.
 type Form uint8
 
-// The forms there are. The client writes String and Base62 itself, from stock. The daemon writes
-// UUIDs, so each call for them asks it.
+// The forms there are.
 const (
 	String = Form(form.String) // 1 to 19 decimal digits
 	Base62 = Form(form.Base62) // 11 characters of 0-9, A-Z, a-z, which sort as bytes like the numbers
@@ -21,8 +22,33 @@ const (
 // String is the form's name.
 func (f Form) String() string { return form.Form(f).String() }
 
-// own reports whether the client writes the form itself.
-func (f Form) own() bool { return f == String || f == Base62 }
+// origin is the cluster of a daemon, and what writes its IDs.
+type origin struct {
+	cluster, layout string // as INFO has them; cluster is empty while the daemon has joined none
+	first           bool   // no connection before had another
+
+	coder *form.Coder
+	why   error // why there are no UUIDs; nil: there are
+}
+
+func originOf(said info.Info) *origin {
+	o := &origin{coder: &form.Coder{}}
+	o.cluster, _ = said.Get(info.Cluster)
+	o.layout, _ = said.Get(info.Layout)
+	layout, err := generator.ParseLayout(o.layout)
+	if err == nil {
+		o.coder = form.New(layout, o.cluster)
+		err = o.coder.Can(form.UUID)
+	}
+	o.why = err
+	return o
+}
+
+// text writes an ID.
+func (o *origin) text(f Form, id int64) string {
+	var room [form.Widest]byte
+	return string(o.coder.Append(room[:0], form.Form(f), id))
+}
 
 // Texts hands out a Client's IDs as text. Its methods may be called from any goroutine.
 type Texts struct {
@@ -33,53 +59,61 @@ type Texts struct {
 // As returns what hands out the client's IDs in a form.
 func (c *Client) As(f Form) Texts { return Texts{c, f} }
 
-// Next returns an ID as text. Of a form that the client writes itself it is the one that
-// Client.Next would return. The errors are those of Take.
+// Next returns as text the ID that Client.Next would return. The errors are those of Take.
 func (t Texts) Next(ctx context.Context) (string, error) {
-	if t.form.own() {
-		id, err := t.client.Next(ctx)
-		if err != nil {
-			return "", err
-		}
-		return t.form.text(id), nil
-	}
-	all, err := t.Take(ctx, 1)
+	var id int64
+	o, err := t.taken(func() (err error) {
+		id, err = t.client.Next(ctx)
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
-	return all[0], nil
+	return o.text(t.form, id), nil
 }
 
 // Take returns n new IDs as text, in the order in which they were drawn. n is at least 1 and may be
 // more than the daemon gives in one request. After an error there are none: what was drawn already
 // is lost.
 //
-// UUIDs come over a connection of their own, on which calls wait for each other.
-// They were drawn during the call. They rise on that connection, and are in no order with those
-// that come from stock.
-//
 // The errors are those of Client.Take; an error for a form that there is not; and a *RefusedError
 // if the daemon's layout has no UUIDs.
 func (t Texts) Take(ctx context.Context, n int) ([]string, error) {
-	switch {
-	case n < 1:
-		return nil, fmt.Errorf("flakeward: %d IDs cannot be taken: ask for 1 or more", n)
-	case t.form == UUID:
-		return t.client.written.take(ctx, t.client, n)
-	case !t.form.own():
-		return nil, fmt.Errorf("flakeward: %s is no form of texts: there are String, Base62 and UUID", t.form)
-	}
-	runs, err := t.client.Take(ctx, n)
+	var ids []int64
+	o, err := t.taken(func() (err error) {
+		ids, err = t.client.TakeIDs(ctx, n)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	all := make([]string, 0, n)
-	for _, run := range runs {
-		for id := range run.IDs() {
-			all = append(all, t.form.text(id))
-		}
+	for _, id := range ids {
+		all = append(all, o.text(t.form, id))
 	}
 	return all, nil
+}
+
+// taken calls take until all that it has taken is of one cluster, and returns that. Stock ends with
+// its cluster, so it is where the cluster before and after is the same.
+func (t Texts) taken(take func() error) (*origin, error) {
+	if t.form != String && t.form != Base62 && t.form != UUID {
+		return nil, fmt.Errorf("flakeward: %s is no form of texts: there are String, Base62 and UUID", t.form)
+	}
+	for {
+		before := t.client.origin.Load()
+		if err := take(); err != nil {
+			return nil, err
+		}
+		o := t.client.origin.Load()
+		switch {
+		case o != before && !o.first:
+		case t.form == UUID && o.why != nil:
+			return nil, &RefusedError{Code: "ERR", Text: o.why.Error()}
+		default:
+			return o, nil
+		}
+	}
 }
 
 // TakeIDs is Take with each ID by itself.
@@ -95,10 +129,4 @@ func (c *Client) TakeIDs(ctx context.Context, n int) ([]int64, error) {
 		}
 	}
 	return all, nil
-}
-
-// text writes an ID in a form of the client's own.
-func (f Form) text(id int64) string {
-	var room [form.Widest]byte
-	return string(new(form.Coder).Append(room[:0], form.Form(f), id))
 }

@@ -1,13 +1,13 @@
 package client_test
 
 import (
-	"context"
 	"errors"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -110,48 +110,62 @@ func TestTextsOutliveARestart(t *testing.T) {
 	}
 }
 
-// A call for texts ends with its context and with the client, whether it asks or waits for its
-// turn.
-func TestCallsForTextsEnd(t *testing.T) {
-	for name, end := range map[string]func(c *client.Client, cancel func()) error{
-		"context": func(_ *client.Client, cancel func()) error { cancel(); return context.Canceled },
-		"client":  func(c *client.Client, _ func()) error { _ = c.Close(); return client.ErrClosed },
-	} {
-		t.Run(name, func(t *testing.T) {
-			ours, theirs := net.Pipe()
-			defer theirs.Close()
-			dialled := make(chan struct{})
-			c, err := client.Open("fake", client.DialTimeout(timeout), client.Through(func(context.Context) (net.Conn, error) {
-				close(dialled)
-				return ours, nil
-			}))
-			must.Do(t, err)
-			defer c.Close()
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			ends := make(chan error, 2)
-			for range 2 {
-				go func() {
-					_, err := c.As(client.UUID).Next(ctx)
-					ends <- err
-				}()
+// A UUID is of the cluster that its ID was drawn in, also where the connection breaks, stock is left,
+// and another cluster's daemon is behind the socket; and where the daemon had joined none at the
+// greeting.
+func TestUUIDsAreOfTheClusterThatIssuedTheIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake(t)
+		f.joins("")
+		slow := func(ask) (string, bool) { <-time.After(time.Millisecond); return "", true } // more is fetched ahead
+		f.answers(func(a ask) (string, bool) { f.joins(wanted); return slow(a) })
+		c := f.open(client.MaxAge(time.Hour))
+		layout := must.Get(generator.ParseLayout("flakeward"))(t)
+		var moves []time.Time // to the other one of two clusters
+		of := map[string]int{}
+		take := func(n int) {
+			t.Helper()
+			for _, text := range must.Get(c.As(client.UUID).Take(t.Context(), n))(t) {
+				cluster := wanted
+				id, err := form.New(layout, wanted).Parse(form.UUID, text)
+				if err != nil {
+					cluster = other
+					id = must.Get(form.New(layout, other).Parse(form.UUID, text))(t)
+				}
+				drawnBy := wanted
+				for i, move := range moves {
+					if f.drawnFor(id).After(move) {
+						drawnBy = [2]string{other, wanted}[i%2]
+					}
+				}
+				if cluster != drawnBy {
+					t.Fatalf("%s is of cluster %s, and was drawn in %s", text, cluster, drawnBy)
+				}
+				of[cluster]++
 			}
-			<-dialled
-			want := end(c, cancel)
-			for range 2 {
-				if err := <-ends; !errors.Is(err, want) {
-					t.Errorf("%v, want %v", err, want)
+		}
+		for _, next := range []string{other, wanted} {
+			for range 50 {
+				take(1)
+			}
+			f.answers(func(a ask) (string, bool) { slow(a); return f.draw(a), false })
+			for asks, _ := f.counts(); ; take(1) {
+				if now, _ := f.counts(); now > asks {
+					break
 				}
 			}
-		})
-	}
-}
-
-// A client that demands a cluster takes no text of another one.
-func TestTextsOfAnotherClusterAreNotTaken(t *testing.T) {
-	c := open(t, start(t, dir(t), "flakeward").Config.Socket.Path, client.Cluster(examples))
-	var other *client.ClusterError
-	if _, err := c.As(client.UUID).Next(t.Context()); !errors.As(err, &other) {
-		t.Errorf("got %v", err)
-	}
+			synctest.Wait() // the connection has ended
+			f.joins(next)
+			moves = append(moves, time.Now())
+			<-time.After(time.Second)
+			f.answers(slow)
+			if next == wanted {
+				take(int(client.Stock(c)) + 5)
+			}
+			for of[next] < 50 {
+				take(1)
+				synctest.Wait()
+			}
+		}
+	})
 }
