@@ -69,9 +69,7 @@ func (f *layoutFlags) ids(c *urfave.Context) (*ids, error) {
 
 // ask asks the daemon for its layout.
 func (f *layoutFlags) ask(c *urfave.Context) (*generator.Layout, error) {
-	client := f.open()
-	defer client.close()
-	in, err := client.status(c.Context)
+	in, err := f.status(c.Context)
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon"
 )
 
@@ -37,9 +37,6 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Errorf(format, args...)}
 }
 
-// unavailable begins the reply of a daemon that could issue no ID in time.
-const unavailable = "UNAVAILABLE "
-
 // errNotReady is what status ends with when the daemon is there but not ready.
 var errNotReady = errors.New("the daemon cannot issue IDs yet")
 
@@ -49,7 +46,8 @@ var errUnknown = errors.New("no holder is known")
 // ExitCode returns the status for what Run returned.
 func ExitCode(err error) int {
 	var usage *usageError
-	var refused *refusedError
+	var refused *client.RefusedError
+	var unavailable *client.UnavailableError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -57,11 +55,9 @@ func ExitCode(err error) int {
 		return ExitUsage
 	case errors.Is(err, errNoDaemon):
 		return ExitNoDaemon
-	case errors.As(err, &refused) && strings.HasPrefix(string(refused.reply), unavailable):
-		return ExitNotReady
 	case errors.As(err, &refused):
 		return ExitRefused
-	case errors.Is(err, errNotReady):
+	case errors.Is(err, errNotReady), errors.As(err, &unavailable):
 		return ExitNotReady
 	case errors.Is(err, errUnknown):
 		return ExitUnknown

@@ -54,12 +54,17 @@ const mostProbe = 64 << 10
 // probe asks the daemon over HTTP, at an address of TCP or, where that is empty, on the socket. It
 // reports whether the answer's status is 200.
 func (f *clientFlags) probe(ctx context.Context, address, path string) (text string, ok bool, err error) {
+	if err := f.check(); err != nil && address == "" {
+		return "", false, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	host := "flakeward"
 	transport := &http.Transport{DisableKeepAlives: true}
 	if address == "" {
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return f.dial(ctx) }
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", f.socket)
+		}
 	} else {
 		host = address
 	}
@@ -76,7 +81,7 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 		return "", false, err
 	}
 	if err != nil {
-		return "", false, f.explain(context.WithoutCancel(ctx), path, err)
+		return "", false, f.explain(context.WithoutCancel(ctx), err)
 	}
 	defer reply.Body.Close() // it has been read
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostProbe))

@@ -58,9 +58,7 @@ func (f *operatorFlags) locate(c *urfave.Context) error {
 	if !c.IsSet(socketName) || c.IsSet(coordName) {
 		return nil
 	}
-	client := f.client.open()
-	defer client.close()
-	in, err := client.status(c.Context)
+	in, err := f.client.status(c.Context)
 	if err != nil {
 		return fmt.Errorf("the daemon cannot be asked for its coordinator, which --coord names as well: %w", err)
 	}

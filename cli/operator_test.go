@@ -213,7 +213,7 @@ func TestOperatorsAskTheDaemonOfASocketForItsCoordinator(t *testing.T) {
 		{name: "named", socket: at("etcd://h1:2379/ids"), more: "--coord zk://h2:2181/x", coord: "zk://h2:2181/x"},
 		{name: "a named directory", socket: at("etcd://h1:2379/ids"), more: "--coord dir:/other", coord: "dir:/other"},
 		{name: "nobody there", socket: filepath.Join(t.TempDir(), "s"), err: "which --coord names as well: no daemon at", code: ExitNoDaemon},
-		{name: "a Redis server", socket: script{"INFO": {bulk("redis_version:7\r\n")}}.serve(t, nil), err: "no flakeward daemon", code: ExitFailed},
+		{name: "a Redis server", socket: script{greets: {bulk("redis_version:7\r\n")}}.serve(t, nil), err: "no flakeward daemon", code: ExitFailed},
 	} {
 		for _, args := range append(operatorCommands, "cluster") {
 			t.Run(c.name+"/"+args, func(t *testing.T) {

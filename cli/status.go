@@ -56,9 +56,7 @@ func clusterStatus(c *urfave.Context, flags *operatorFlags) error {
 
 // localStatus asks the daemon on this host.
 func localStatus(c *urfave.Context, flags *clientFlags) error {
-	client := flags.open()
-	defer client.close()
-	in, err := client.status(c.Context)
+	in, err := flags.status(c.Context)
 	if err != nil {
 		return err
 	}

@@ -38,6 +38,7 @@ func (d *Daemon) infoServer(now clockguard.Reading) info.Section {
 		"host", d.config.Host,
 		"socket", absolute(d.config.Socket.Path),
 		"max_count", d.config.Socket.MaxCount,
+		"form", d.config.IDs.Form,
 		"uptime_in_seconds", int64(now.Mono.Sub(d.begun.Mono)/time.Second),
 	)
 }

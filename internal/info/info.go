@@ -16,6 +16,7 @@ const (
 	Layout    = "layout"     // the layout in its full form
 	Cluster   = "cluster_id" // the UUID of the daemon's cluster; empty: it is in none yet
 	MaxCount  = "max_count"  // how many IDs one request may ask for
+	Form      = "form"       // how IDs are written for a connection that asks for no form
 	Condition = "condition"  // what keeps the daemon from working as it should; empty: nothing
 
 	Coordinator = "coordinator"       // its URL, with *** for what is secret

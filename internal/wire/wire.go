@@ -163,46 +163,6 @@ func (r *Reader) Bulk() (string, error) {
 	return string(b[:n]), nil
 }
 
-// IDs reads an array of n IDs in whichever form they are: integers, or bulk strings.
-func (r *Reader) IDs(n int) ([]string, error) {
-	got, err := r.head('*')
-	if err != nil {
-		return nil, err
-	}
-	if got != int64(n) {
-		return nil, fmt.Errorf("%w: an array of %d, where one of %d was expected", ErrFrame, got, n)
-	}
-	all := make([]string, 0, n)
-	for range n {
-		id, err := r.id()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, id)
-	}
-	return all, nil
-}
-
-// id reads an array's element that is an ID.
-func (r *Reader) id() (string, error) {
-	if kind, err := r.in.Peek(1); err == nil && kind[0] == ':' {
-		id, err := r.int()
-		if err == nil && id < 0 {
-			err = fmt.Errorf("%w: an ID of %d", ErrFrame, id)
-		}
-		return strconv.FormatInt(id, 10), err
-	}
-	text, err := r.Bulk()
-	var refusal Refused
-	switch {
-	case errors.As(err, &refusal), err == nil && text == "":
-		return "", fmt.Errorf("%w: an element that is no text", ErrFrame)
-	case err != nil:
-		return "", within(err)
-	}
-	return text, nil
-}
-
 // head reads a reply's first line: a kind and a number, or a refusal.
 func (r *Reader) head(kind byte) (int64, error) {
 	line, err := r.line()
