@@ -15,13 +15,8 @@ import (
 
 const checkName = "check"
 
-// checkFlag has the daemon command check and serve nothing. It is no setting.
-func checkFlag() urfave.Flag {
-	return &urfave.BoolFlag{Name: checkName, Usage: "check the settings and this host, list every problem, and exit; changes nothing"}
-}
-
-// checkCommand is daemon --check and asks the coordinator as well. What it finds is its result, and
-// no mistake in how it was called.
+// checkCommand lists what a start would be refused for. What it finds is its result, and no mistake
+// in how it was called.
 func checkCommand(s *settings) *urfave.Command {
 	command := withConfig(&urfave.Command{
 		Name:  checkName,
@@ -34,7 +29,7 @@ func checkCommand(s *settings) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return found(s.check(c, true))
+			return found(s.check(c))
 		},
 	})
 	read := command.Before
@@ -50,26 +45,21 @@ func found(err error) error {
 	return errors.New(err.Error())
 }
 
-// check returns what a start would be refused for.
-func (s *settings) check(c *urfave.Context, coordinator bool) error {
+// check returns what a start would be refused for. A coordinator is asked only with right settings.
+func (s *settings) check(c *urfave.Context) error {
 	config := s.daemon
 	config.Version = Version()
 	config.Log = logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Warn, Output: c.App.ErrWriter})
-	wrong := config.Validate()
-	if err := errors.Join(wrong, s.checkLevel()); err != nil {
-		wrong = &usageError{err}
-	}
+	wrong := errors.Join(config.Validate(), s.checkLevel())
 	err := errors.Join(wrong, config.Check(), s.checkLogFile())
-	switch {
-	case !coordinator:
-	case wrong != nil:
-		fmt.Fprintln(c.App.Writer, "the coordinator was not asked: fix the settings first")
-	default:
-		answer, e := config.CheckCoordinator(c.Context)
-		if e == nil {
-			fmt.Fprintln(c.App.Writer, answer)
-		}
-		err = errors.Join(err, e)
+	answer := "the coordinator was not asked: fix the settings first"
+	if wrong == nil {
+		var unfit error
+		answer, unfit = config.CheckCoordinator(c.Context)
+		err = errors.Join(err, unfit)
+	}
+	if answer != "" {
+		fmt.Fprintln(c.App.Writer, answer)
 	}
 	if err == nil {
 		fmt.Fprintln(c.App.Writer, "OK: the daemon would start")

@@ -42,7 +42,7 @@ func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 	shut := filepath.Join(dir, "shut")
 	must.Do(t, os.Mkdir(shut, 0o555))
 	unprivileged(t, func() {
-		_, err := checks(t, "--check", "--socket", filepath.Join(shut, "new", "s"), "--coord", "dir:"+filepath.Join(shut, "coord"), "--log-file", filepath.Join(shut, "log"))
+		_, err := checks(t, "--socket", filepath.Join(shut, "new", "s"), "--coord", "dir:"+filepath.Join(shut, "coord"), "--log-file", filepath.Join(shut, "log"))
 		for _, part := range []string{"cannot make the socket", "--socket", "cannot read and write there", "--coord", "--log-file"} {
 			if err == nil || !strings.Contains(err.Error(), part) {
 				t.Errorf("%v does not name %q", err, part)
@@ -61,7 +61,7 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
 	unprivileged(t, func() {
-		_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
+		_, err := checks(t, "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
 		if err != nil && strings.Contains(err.Error(), "socket") {
 			t.Errorf("with a socket: %v", err)
 		}

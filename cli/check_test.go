@@ -1,8 +1,8 @@
 package cli
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,53 +10,59 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// checks runs `daemon` with --check among args, and wants no daemon to be started.
+// checks runs `check`.
 func checks(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	var out, said strings.Builder
-	err := Run(t.Context(), append([]string{"flakeward", "daemon"}, args...), strings.NewReader(""), &out, &said,
-		func(context.Context, daemon.Config) error { t.Error("a daemon was started"); return nil })
-	return out.String(), err
+	out, _, err := command(t, "", append([]string{"check"}, args...)...)
+	return out, err
 }
 
-func TestCheckSaysAllAtOnceAndWritesNothing(t *testing.T) {
+// The command lists all that it finds, ends with 1 whatever that is and wherever, and writes nothing.
+func TestCheckListsEveryProblem(t *testing.T) {
 	dir := sockettest.Dir(t)
-	paths := []string{"--socket", filepath.Join(dir, "new", "s"), "--coord", "dir:" + filepath.Join(dir, "coord")}
-	if out, err := checks(t, append(paths, "--check")...); err != nil || out != "OK: the daemon would start\n" {
-		t.Errorf("%q, %v", out, err)
+	socket, directory := filepath.Join(dir, "new", "s"), "dir:"+filepath.Join(dir, "coord")
+	open, empty, file := filepath.Join(dir, "open"), filepath.Join(dir, "empty"), filepath.Join(dir, "flakeward.yaml")
+	must.Do(t, os.Mkdir(open, 0o777), os.Chmod(open, 0o777), os.WriteFile(empty, nil, 0o600),
+		os.WriteFile(file, []byte("sockt: /x\ndatacenter: many\n"), 0o600))
+	const ok, unasked = "OK: the daemon would start\n", "the coordinator was not asked: fix the settings first\n"
+	for _, c := range []struct {
+		name, socket, coord, more string
+		out                       string   // the end of what is printed
+		says                      []string // in the error; nil: there is none
+	}{
+		{"nothing", socket, directory, "", "holds no cluster yet: the daemon would make it\n" + ok, nil},
+		{"where anybody may write", socket, "dir:" + open, "", "", []string{"anybody may write there"}},
+		{"below what is not there", socket, "dir:" + filepath.Join(dir, "state", "below"), "", "", []string{"is not there"}},
+		{"the kernel's own", socket, "dir:/proc/x", "", "", []string{"proc"}},
+		{"on this host alone", dir, directory, "", "", []string{"not a socket"}},
+		{"an empty password's file", socket, directory, "--listen :7070 --password-file " + empty, "", []string{"--password-file"}},
+		{"much", dir, "etcd://a", "--datacenter 100 --log-level x --log-json --ttl 1ms --socket-group no-such-group --listen :7070 --coord-ca /nowhere --log-file /nowhere/log",
+			unasked, []string{"--datacenter", "--log-level", "--ttl", "--socket-group", "not a socket", "other hosts can reach :7070", "--log-file"}},
+		{"a file", socket, directory, "--config " + file, "", []string{file + `:1: there is no setting "sockt"`, file + `:2: datacenter: "many"`}},
+		{"a layout that has ended", socket, directory, "--layout time=30@1ms,worker=10,sequence=12;epoch=2020-01-01", "", []string{"ran out of time"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, err := checks(t, append([]string{"--socket", c.socket, "--coord", c.coord}, strings.Fields(c.more)...)...)
+			var logged *loggedError
+			if !strings.HasSuffix(out, c.out) || (err == nil) != (c.says == nil) || err != nil && ExitCode(err) != ExitFailed || errors.As(err, &logged) {
+				t.Errorf("printed %q, status %d, %v", out, ExitCode(err), err)
+			}
+			for _, part := range c.says {
+				if !strings.Contains(fmt.Sprint(err), part) {
+					t.Errorf("%v does not name %q", err, part)
+				}
+			}
+		})
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+	if _, err := checks(t, "--nosuch"); ExitCode(err) != ExitUsage {
+		t.Errorf("a flag that is none ends with %d", ExitCode(err))
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
 		t.Errorf("the check left %v, %v", left, err)
-	}
-	open := filepath.Join(dir, "open")
-	must.Do(t, os.Mkdir(open, 0o777))
-	must.Do(t, os.Chmod(open, 0o777))
-	for at, says := range map[string]string{open: "anybody may write there", filepath.Join(dir, "state", "below"): "is not there", "/proc/x": "proc"} {
-		if _, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+at); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("a directory at %s: %v, want %q", at, err, says)
-		}
-	}
-	_, err := checks(t, "--check", "--socket", dir, "--datacenter", "100", "--log-level", "x", "--socket-group", "no-such-group",
-		"--listen", ":7070",
-		"--coord", "etcd://a", "--coord-ca", filepath.Join(dir, "none"), "--log-file", filepath.Join(dir, "none", "log"))
-	for _, part := range []string{"--datacenter", "--log-level", "--socket-group", "not a socket", "other hosts can reach :7070", "--log-file"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not name %q", err, part)
-		}
-	}
-	if _, err := checks(t, append(paths, "--check", "--listen", ":7070", "--password-file", os.DevNull)...); err == nil || !strings.Contains(err.Error(), "--password-file") {
-		t.Errorf("an empty password's file: %v", err)
-	}
-	if ExitCode(err) != ExitUsage {
-		t.Errorf("wrong settings end with %d", ExitCode(err))
-	}
-	if _, err := checks(t, "--check", "--socket", dir, "--coord", "dir:"+filepath.Join(dir, "coord")); ExitCode(err) != ExitFailed {
-		t.Errorf("what only this host refuses ends with %d: %v", ExitCode(err), err)
 	}
 }
 
@@ -66,7 +72,7 @@ func TestCheckCoordinator(t *testing.T) {
 	onRealCoordinators(t, func(t *testing.T, url string) {
 		dir := sockettest.Dir(t)
 		args := []string{"--socket", filepath.Join(dir, "s"), "--coord", url}
-		out, err := checksAlone(t, args...)
+		out, err := checks(t, args...)
 		if made := strings.HasPrefix(url, "dir:"); made != (err == nil) || made && !strings.Contains(out, "no cluster yet") || !made && !strings.Contains(err.Error(), "flakeward cluster create") {
 			t.Errorf("without a cluster: %q, %v", out, err)
 		}
@@ -81,65 +87,12 @@ func TestCheckCoordinator(t *testing.T) {
 		d := runDaemon(t, "--socket", filepath.Join(dir, "s"), "--coord", url)
 		cluster := must.Get(o.Inspect(t.Context()))(t)
 		// The daemon runs on, with the socket's lock.
-		if out, err := checksAlone(t, args...); err != nil || !strings.Contains(out, cluster.UUID) {
+		if out, err := checks(t, args...); err != nil || !strings.Contains(out, cluster.UUID) {
 			t.Errorf("with a daemon that runs: %q, %v", out, err)
 		}
-		if _, err := checksAlone(t, append(args, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
+		if _, err := checks(t, append(args, "--layout", "twitter")...); err == nil || !strings.Contains(err.Error(), "layout") || ExitCode(err) != ExitFailed {
 			t.Errorf("another layout: %v", err)
 		}
 		d.Stop()
 	})
-}
-
-// What only a clock shows is found as well: a layout whose last tick has passed.
-func TestCheckFindsALayoutThatHasEnded(t *testing.T) {
-	dir := sockettest.Dir(t)
-	_, err := checks(t, "--check", "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"),
-		"--layout", "time=30@1ms,worker=10,sequence=12;epoch=2020-01-01")
-	if err == nil || !strings.Contains(err.Error(), "ran out of time") || ExitCode(err) != ExitFailed {
-		t.Errorf("%v, status %d", err, ExitCode(err))
-	}
-}
-
-// checksAlone runs `check`.
-func checksAlone(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	out, _, err := command(t, "", append([]string{"check"}, args...)...)
-	return out, err
-}
-
-// The command lists all that daemon --check does, and ends with 1 whatever it found and wherever.
-func TestCheckCommandListsEveryProblem(t *testing.T) {
-	dir := sockettest.Dir(t)
-	out, err := checksAlone(t, "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
-	if want := "OK: the daemon would start\n"; err != nil || !strings.HasSuffix(out, want) || !strings.Contains(out, "holds no cluster yet") {
-		t.Errorf("%q, %v", out, err)
-	}
-	out, err = checksAlone(t, "--socket", dir, "--log-level", "x", "--log-json", "--ttl", "1ms", "--coord", "etcd://a")
-	for _, part := range []string{"--log-level", "not a socket", "--ttl"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("%v does not name %q", err, part)
-		}
-	}
-	var logged *loggedError
-	if ExitCode(err) != ExitFailed || errors.As(err, &logged) || out != "the coordinator was not asked: fix the settings first\n" {
-		t.Errorf("%q, status %d, %T", out, ExitCode(err), err)
-	}
-	path := filepath.Join(dir, "flakeward.yaml")
-	must.Do(t, os.WriteFile(path, []byte("sockt: /x\ndatacenter: many\n"), 0o600))
-	_, err = checksAlone(t, "--config", path)
-	for _, part := range []string{":1: there is no setting \"sockt\"", ":2: datacenter: \"many\""} {
-		if err == nil || !strings.Contains(err.Error(), path+part) {
-			t.Errorf("%v does not say %q", err, part)
-		}
-	}
-	if ExitCode(err) != ExitFailed {
-		t.Errorf("a wrong file ends with %d", ExitCode(err))
-	}
-	if _, err := checksAlone(t, "--nosuch"); ExitCode(err) != ExitUsage {
-		t.Errorf("a flag that is none ends with %d", ExitCode(err))
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
-		t.Errorf("the check left %v, %v", left, err)
-	}
 }

@@ -46,13 +46,10 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 			"SIGUSR2 starts the program anew, as it is now on disk, with --takeover.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
 			"the file.\n" + allSettings(daemonName),
-		Flags: append(s.flags(), checkFlag()),
+		Flags: s.flags(),
 		Action: func(c *urfave.Context) error {
 			if err := noArguments(c); err != nil {
 				return err
-			}
-			if c.Bool(checkName) {
-				return s.check(c, false)
 			}
 			config := s.daemon
 			if err := config.Validate(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A log file that is a pipe holds up neither the start, nor --check, nor a SIGHUP: without a reader
+// A log file that is a pipe holds up neither the start, nor check, nor a SIGHUP: without a reader
 // it is refused, and with one the lines arrive.
 func TestAPipeThatNobodyReadsIsNoLogFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
@@ -44,7 +44,7 @@ func TestAPipeThatNobodyReadsIsNoLogFile(t *testing.T) {
 		return err
 	}
 	refused("the start", within("the start", open))
-	refused("--check", within("--check", s.checkLogFile))
+	refused("check", within("check", s.checkLogFile))
 
 	reader := must.Get(os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0))(t)
 	must.Do(t, within("the start", open))
