@@ -410,6 +410,35 @@ func TestAQueuedRequestDrawsFromWhenItCame(t *testing.T) {
 	}
 }
 
+// A request that came while the clock was ahead draws on the ticks that it waits through once that
+// is put right: it may not have to wait until then.
+func TestAQueuedRequestDrawsWhereTheClockWentBack(t *testing.T) {
+	g := newFixture(t, "flakeward", issue.Limits{})
+	g.clock.Advance(time.Minute)
+	g.Take(&issue.Connection{}, 0, perTick) // all but the reserve
+	var conn issue.Connection
+	g.Take(&conn, 0, 100)
+	g.Arrived(&conn)
+	g.clock.Advance(time.Millisecond)
+	if run, _ := g.Take(&conn, 0, 100); run.N != 100 {
+		t.Fatalf("a batch gets %d after a tick", run.N)
+	}
+	conn.BeginQueued()
+	g.clock.Step(-10 * time.Second)
+	g.drop(false)
+	g.acquire(t, 2, time.Hour)
+	g.Take(&issue.Connection{}, 0, perTick)
+	first := g.tick()
+	if run, _ := g.Take(&conn, 0, 100); run.N != 0 {
+		t.Fatalf("a batch gets %d of the reserve", run.N)
+	}
+	g.clock.Advance(time.Millisecond)
+	run, wait := g.Take(&conn, 0, 100)
+	if _, tick := g.idOf(t, run); run.N != 100 || tick != first {
+		t.Errorf("%d of tick %d (%+v), want 100 of the one it began to wait in", run.N, tick-first, wait)
+	}
+}
+
 // Of a small layout's tick one number is kept for small requests. It is one user's in a tick and
 // another's in the next, also where large requests come in the midst of each.
 func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {

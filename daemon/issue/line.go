@@ -119,6 +119,7 @@ func (i *Issuer) inTurn(c *Connection, s sample, tenant uint32, n int) outcome {
 	l, tick := &i.line, i.tick(s)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	c.awaited = min(c.awaited, tick) // it may have come while the clock was ahead
 	t := l.waited()
 	if o, ok := i.admit(c, t, s, n); !ok {
 		return o
