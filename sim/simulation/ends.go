@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // End is how a request to the coordinator ended, and where: What is the request, Place is the function
@@ -41,16 +42,35 @@ var passing = []string{"grant.(*Holder).ask", "grant.(*Holder).release"}
 // learns what came of a request or a step. A function literal is a part of the one that it stands in.
 func placed() string {
 	var pcs [64]uintptr
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
-	for {
-		frame, more := frames.Next()
-		if _, name, ok := strings.Cut(frame.Function, "/daemon/"); ok {
-			if name, _, _ = strings.Cut(name, ".func"); !slices.Contains(passing, name) {
+	for _, depth := range []int{16, len(pcs)} { // a whole stack takes longer than the request
+		for _, pc := range pcs[:runtime.Callers(2, pcs[:depth])] {
+			if name := daemonFunction(pc); name != "" {
 				return name
 			}
 		}
-		if !more {
-			return "others"
+	}
+	return "others"
+}
+
+// daemonFunctions are the results of daemonFunction: names are slow to find.
+var daemonFunctions sync.Map
+
+// daemonFunction is the name of the function at pc if it is the daemon's and does not only pass on
+// what it is told.
+func daemonFunction(pc uintptr) string {
+	if known, ok := daemonFunctions.Load(pc); ok {
+		return known.(string)
+	}
+	name := ""
+	frames := runtime.CallersFrames([]uintptr{pc})
+	for more := true; more && name == ""; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		_, function, _ := strings.Cut(frame.Function, "/daemon/")
+		if function, _, _ = strings.Cut(function, ".func"); !slices.Contains(passing, function) {
+			name = function
 		}
 	}
+	daemonFunctions.Store(pc, name)
+	return name
 }
