@@ -33,7 +33,7 @@ func (p *proc) begins(t, now generator.Tick, number uint64, l *laneOf) {
 // room is how many IDs of the clock's tick a lane had room for, as it was.
 func (p *proc) room(now generator.Tick, lane *generator.Lane, was *laneOf) int {
 	room := lane.Room(now)
-	if room > 0 && was.book.ticks[now] == 0 { // what was drawn moves its beginning
+	if room > 0 && !was.ticks[now] { // what was drawn moves its beginning
 		room = p.sim.capacity - int(p.beginning(now, now, was))
 	}
 	return room

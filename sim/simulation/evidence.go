@@ -114,7 +114,11 @@ func (p *proc) record(e evidence.Event) error {
 // stores notes that the coordinator stored a record.
 func (sim *Simulation) stores(worker int, value []byte) {
 	r := sim.record.of(value)
-	sim.wrote(sim.asking, worker, value)
+	if p, cluster := sim.asking, sim.cluster.of(sim.tree.Layout()); p != nil && p.cluster != cluster {
+		sim.violate(p.slot, "worker ID %d: writes in cluster %s, and has joined %s", worker, cluster, p.cluster)
+	}
+	sim.writers[worker] = r.Holder
+	sim.highest = max(sim.highest, r.Ceiling)
 	sim.order = max(sim.order+1, int64(sim.scheduler.Now())/1000) // as of its time, in microseconds
 	sim.evidence.history = append(sim.evidence.history, r.version(sim.order, worker))
 }
@@ -129,6 +133,7 @@ func (sim *Simulation) made(floor generator.Tick) {
 		sim.raised(floor)
 	}
 	t.cluster = sim.cluster.of(sim.tree.Layout())
+	sim.writers = map[int]string{}
 }
 
 // raised notes that an operator has raised the cluster's floor.
@@ -206,7 +211,7 @@ func (sim *Simulation) judge() []string {
 	if sim.counts.IDs == 0 {
 		return nil // there is nothing to judge
 	}
-	v, err := audit.JudgeReported(audit.Cluster{Layout: sim.layout, History: t.history, Floor: t.floor, Raises: t.raises, Past: t.past, Unordered: true}, hosts)
+	v, err := audit.JudgeReported(audit.Cluster{Layout: sim.layout, History: t.history, Floor: t.floor, Raises: t.raises, Past: t.past, Unordered: true, Lead: sim.plan.Lead, Wall: begin.UnixNano()}, hosts)
 	found := v.Examples()
 	if err != nil {
 		found = append(found, err.Error())

@@ -271,7 +271,7 @@ func (sim *Simulation) raise(to generator.Tick) bool {
 	}
 	if err == nil {
 		sim.raised(floorOf(sim.tree.Layout())) // a raise to less than the floor leaves that
-		sim.highest, sim.truth.raised = max(sim.highest, to), max(sim.truth.raised, to)
+		sim.highest = max(sim.highest, to)
 	}
 	sim.say(nil, "marks are raised to %d: %v", to, err)
 	return err == nil
@@ -302,9 +302,6 @@ func (sim *Simulation) restore(f Fault, b *backup) {
 	}
 	sim.counts.Faults++
 	sim.say(nil, "FAULT: %v", f)
-	if sim.truth.cluster == clusterOf(sim.tree.Layout()) {
-		sim.truth.raised = max(sim.truth.raised, sim.highest)
-	}
 	if same := sim.sameHolders(b.tree, replaced); !same || f.By == 0 {
 		sim.raise(sim.highest)
 		sim.startAgain()
@@ -326,8 +323,7 @@ func (sim *Simulation) restore(f Fault, b *backup) {
 // replaced as well.
 func (sim *Simulation) sameHolders(now, before *tree.Tree) bool {
 	for worker := range sim.layout.Workers() {
-		last := sim.truth.last[worker]
-		if r := recordOf(now.Record(worker)); r.Holder != "" && (r.Holder != recordOf(before.Record(worker)).Holder || last == nil || r.Holder != last.holder) {
+		if r := recordOf(now.Record(worker)); r.Holder != "" && (r.Holder != recordOf(before.Record(worker)).Holder || r.Holder != sim.writers[worker]) {
 			return false
 		}
 	}

@@ -22,7 +22,6 @@ func (s shared) Claim(ctx context.Context, r coord.Request) (coord.Claim, error)
 	if err != nil {
 		return nil, err
 	}
-	s.p.opens(c)
 	return s.p.share(c), nil
 }
 

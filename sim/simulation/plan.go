@@ -35,9 +35,6 @@ type Plan struct {
 
 	// What nobody is promised to survive, to see that it is noticed.
 	Unfenced bool // the servers store every write of a record
-
-	// Blind leaves out what is looked at at once: only package audit judges.
-	Blind bool
 }
 
 // fromZero reports whether a daemon's ticks begin at number 0.

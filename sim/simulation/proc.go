@@ -73,8 +73,7 @@ type proc struct {
 	claims []*sharedClaim
 	holder *grant.Holder
 	issuer *issue.Issuer
-	source resp.Source            // the issuer, and what it hands out is written down
-	acked  map[int]generator.Tick // how far each worker ID was granted, as it was told
+	source resp.Source // the issuer, and what it hands out is written down
 
 	lifecycle *lifecycle.Lifecycle
 	opened    coord.Coordinator // for leaving; nil: not yet
@@ -102,7 +101,7 @@ func (r reader) Read(b []byte) (int, error) {
 func (sim *Simulation) start(s *slot) {
 	s.starts++
 	sim.counts.Starts++
-	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, acked: map[int]generator.Tick{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
+	p := &proc{sim: sim, slot: s, host: s.host, wrongly: s.wrongly, began: sim.scheduler.Now(), lanes: map[*generator.Lane]*laneOf{}, random: rand.New(rand.NewPCG(sim.plan.Seed, uint64(s.number)<<32|s.starts))}
 	p.boot = s.host.boot()
 	p.known = clockguard.NewKnown(p, p, sim.belief())
 	p.ctx = &hostContext{parent: context.Background(), p: p, until: never}
@@ -129,7 +128,7 @@ func (sim *Simulation) start(s *slot) {
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
 	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
 	var err error
-	p.coord, err = claims.New(watched{p.store, p}, claims.Config{
+	p.coord, err = claims.New(p.store, claims.Config{
 		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Dead: s.before, Version: "sim", Boot: p.boot},
 		Clock:    p, Random: reader{p.random}, Log: log,
 	})
@@ -172,7 +171,7 @@ func (p *proc) makeLane(log hclog.Logger) {
 // Use implements grant.Issuer.
 func (p *proc) Use(lane *generator.Lane) {
 	if lane != nil && p.lanes[lane] == nil {
-		p.use(lane)
+		p.lanes[lane] = &laneOf{worker: lane.Worker(), ticks: map[generator.Tick]bool{}}
 	}
 	p.issuer.Use(lane)
 }

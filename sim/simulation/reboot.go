@@ -32,7 +32,7 @@ func (sim *Simulation) reboot(f Fault, h *host) bool {
 // that process and operators.
 func (sim *Simulation) deleted(name, incarnation string) {
 	by := sim.asking
-	if by == nil || by.incarnation == incarnation || sim.plan.Blind {
+	if by == nil || by.incarnation == incarnation {
 		return
 	}
 	for _, s := range sim.slots {

@@ -1,8 +1,8 @@
 // Package simulation simulates a whole cluster from one seed. Its daemons are made of the real
 // generator, clock guard, issuer, claiming and grant code, on simulated clocks, with a simulated
-// coordinator. It injects faults into all of them. It judges every ID at once when
-// it is issued, which ends a run at its first violation. At the end package audit judges the
-// evidence that the run leaves, as it does that of the drills.
+// coordinator. It injects faults into all of them. What only the moment shows it judges at once:
+// order by each clock, fairness, which writes and calls pass. At the end package audit judges the
+// evidence that the run leaves, as it does that of the drills. A run ends at its first violation.
 package simulation
 
 import (
@@ -42,11 +42,11 @@ type Simulation struct {
 	random     *rand.Rand // what else is left to chance, anew for each fault
 	operators  *rand.Rand // what operators draw
 	seen       map[int64]scheduler.Time
-	highest    generator.Tick  // of all ceilings, ever
-	trust      bool            // daemons follow whatever their clocks show
-	books      map[int]*ledger // by worker ID
-	truth      truth
-	asking     *proc // whose takes place; nil: nobody's, or an operator's
+	highest    generator.Tick // of all ceilings, ever
+	trust      bool           // daemons follow whatever their clocks show
+	issuers    map[int]*slot  // which daemon has put a lane of a worker ID to use last
+	writers    map[int]string // the holder of each record in this cluster that was stored last
+	asking     *proc          // whose takes place; nil: nobody's, or an operator's
 	record     memo[stored]
 	cluster    memo[string]
 	evidence   runEvidence
@@ -86,7 +86,7 @@ type Result struct {
 func Run(p Plan, out io.Writer) (result Result) {
 	sim := &Simulation{
 		plan: p, tree: tree.New(p.Servers), out: out, ends: Ends{},
-		seen: map[int64]scheduler.Time{}, books: map[int]*ledger{}, record: memoOf(recordOf), cluster: memoOf(clusterOf),
+		seen: map[int64]scheduler.Time{}, issuers: map[int]*slot{}, record: memoOf(recordOf), cluster: memoOf(clusterOf),
 		net: rand.New(rand.NewPCG(p.Seed, 1)), random: rand.New(rand.NewPCG(p.Seed, 2)), operators: rand.New(rand.NewPCG(p.Seed, 3)),
 	}
 	defer func() {

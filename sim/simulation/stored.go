@@ -1,13 +1,10 @@
 package simulation
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/flakeward/flakeward/audit/history"
-	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/sim/tree"
 )
 
 // stored is what a record says. It shares no code with what writes the records.
@@ -62,27 +59,4 @@ func (m memo[T]) of(value []byte) T {
 		m.known[&value[0]] = known
 	}
 	return known
-}
-
-// watched is a store that remembers what was acknowledged to the daemon.
-type watched struct {
-	*tree.Store
-	p *proc
-}
-
-func (s watched) Write(ctx context.Context, layout claims.Entry, write claims.Write) (claims.Written, error) {
-	done, err := s.Store.Write(ctx, layout, write)
-	if err != nil {
-		return done, err
-	}
-	sim := s.p.sim
-	mine := sim.record.of(write.Record.Value)
-	found := mine
-	if !done.Stored {
-		found = sim.record.of(done.Record.Value)
-	}
-	if found.Holder == mine.Holder {
-		s.p.acked[write.Worker] = max(s.p.acked[write.Worker], found.Ceiling)
-	}
-	return done, err
 }
