@@ -105,45 +105,6 @@ func TestNoIDTwice(t *testing.T) {
 	}
 }
 
-// TestATickHasExactlyItsNumbers: goroutines use up whole ticks together, one
-// number at a time and without a pause. Their shares add up to the tick's
-// numbers, and each goroutine's numbers rise.
-func TestATickHasExactlyItsNumbers(t *testing.T) {
-	const goroutines, capacity, ticks = 8, 1 << 18, 8
-	_, ln := openLane(t, "time=41@1ms,worker=4,sequence=18;epoch=2026-01-01", 0)
-	var wg sync.WaitGroup
-	var issued [goroutines][ticks]int
-	for g := range goroutines {
-		wg.Go(func() {
-			last := int64(-1)
-			for tick := range generator.Tick(ticks) {
-				for {
-					run, outcome := ln.Take(0, 1+tick, 1)
-					if outcome != generator.Issued {
-						break
-					}
-					if run.First <= last {
-						t.Errorf("ID %d after %d", run.First, last)
-						return
-					}
-					last = run.First
-					issued[g][tick]++
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for tick := range ticks {
-		total := 0
-		for g := range goroutines {
-			total += issued[g][tick]
-		}
-		if total != capacity {
-			t.Errorf("tick %d: %d IDs issued, it has %d", 1+tick, total, capacity)
-		}
-	}
-}
-
 // TestNothingAboveWhatCloseReturned closes lanes in the midst of Takes and
 // Raises. What was issued, also of a tenant whose ring was made at that very
 // moment, is at or below the tick that Close returned.
@@ -242,41 +203,6 @@ func TestTakesWhileCloseWalks(t *testing.T) {
 		if got := generator.Tick(highest.Load()); got > last {
 			t.Fatalf("round %d: tick %d was issued, Close returned %d", round, got, last)
 		}
-	}
-}
-
-// TestHighestIsNoFalseRollback: who loads Highest before reading a clock that
-// never goes back finds the clock at or ahead of it, whatever the others do.
-func TestHighestIsNoFalseRollback(t *testing.T) {
-	const goroutines, each = 8, 20_000
-	_, ln := openLane(t, "flakeward", 0)
-	var clock atomic.Int64
-	var wg sync.WaitGroup
-	for range goroutines {
-		wg.Go(func() {
-			var before generator.Tick
-			for range each {
-				highest := ln.Highest()
-				if highest < before {
-					t.Errorf("Highest fell from %d to %d", before, highest)
-					return
-				}
-				before = highest
-				now := generator.Tick(clock.Add(1))
-				if now < highest {
-					t.Errorf("the clock says %d, Highest said %d before", now, highest)
-					return
-				}
-				if _, outcome := ln.Take(0, now, 1); outcome == generator.Issued && ln.Highest() < now {
-					t.Errorf("Highest is below the tick %d issued before", now)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if got := ln.Highest(); got != goroutines*each {
-		t.Errorf("Highest is %d after the last tick %d", got, goroutines*each)
 	}
 }
 

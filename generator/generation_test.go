@@ -1,7 +1,6 @@
 package generator_test
 
 import (
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -45,69 +44,6 @@ func TestACopyOfTheMachineGivesNothing(t *testing.T) {
 		// What a copy took and threw away counts: too high is right, too low is not.
 		if last := ln.Close(); last < 500 {
 			t.Errorf("%s: Close returns %d after tick 500 was given", name, last)
-		}
-	}
-}
-
-func TestACopyGivesNothingFromANewLane(t *testing.T) {
-	ln, now := boundLane(t, small, 100)
-	now.Store(8)
-	if run, _, out := ln.TakeFirst(1, 101, 103, 1); out != generator.Closed || run != (generator.Run{}) {
-		t.Errorf("TakeFirst gives %+v, %s", run, out)
-	}
-	if run, out := ln.Take(0, 101, 1); out != generator.Closed || run != (generator.Run{}) {
-		t.Errorf("Take gives %+v, %s", run, out)
-	}
-}
-
-func TestALaneOfNoGenerationGoesOn(t *testing.T) {
-	_, ln := openLane(t, "flakeward", 100)
-	ln.Bind(generator.Generation{})
-	if run, out := ln.Take(0, 500, 1); out != generator.Issued || run.N != 1 || ln.Closed() {
-		t.Errorf("%+v, %s, closed %v", run, out, ln.Closed())
-	}
-}
-
-// What begins after the change gives nothing, whatever runs beside it, and Close knows all that was
-// given.
-func TestNoTakeThatBeginsAfterTheChangeGives(t *testing.T) {
-	const takers = 4
-	for range 50 {
-		ln, now := boundLane(t, wideSequence, 0)
-		var changed atomic.Bool // set once now is
-		var highest [takers]generator.Tick
-		var begun, done sync.WaitGroup
-		begun.Add(takers)
-		for g := range takers {
-			done.Go(func() {
-				for tick := generator.Tick(1); ; tick++ {
-					after := changed.Load()
-					run, out := ln.Take(0, tick, 1)
-					if tick == 1 {
-						begun.Done()
-						yield()
-					}
-					switch {
-					case out == generator.Issued && after:
-						t.Errorf("tick %d gave %+v after the change", tick, run)
-						return
-					case out == generator.Issued:
-						highest[g] = tick
-					case out == generator.Closed:
-						return
-					}
-				}
-			})
-		}
-		begun.Wait()
-		now.Store(8)
-		changed.Store(true)
-		done.Wait()
-		last := ln.Close()
-		for g, tick := range highest {
-			if tick > last {
-				t.Fatalf("goroutine %d got tick %d, and Close returned %d", g, tick, last)
-			}
 		}
 	}
 }

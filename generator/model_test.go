@@ -2,7 +2,6 @@ package generator_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -67,12 +66,45 @@ func (m *model) next(tick generator.Tick) int {
 	return 0
 }
 
-func (m *model) nextRoom(from, to generator.Tick) (generator.Tick, bool) {
-	if m.closed {
-		return 0, false
+// takeFirst is take at the first tick that has room. It begins ticks at number 0.
+func (m *model) takeFirst(tenant uint32, from, to generator.Tick, n int) (int, generator.Tick, generator.Outcome) {
+	defer m.straight()()
+	for tick := max(from, m.floor+1, to-generator.Tick(m.span)+1); tick <= to; tick++ {
+		if got, outcome := m.take(tenant, tick, n); outcome != generator.Full && outcome != generator.Passed {
+			return got, tick, outcome
+		}
 	}
-	for tick := max(from, m.floor+1); tick <= min(to, m.ceiling); tick++ {
-		if m.held[int(tick)%m.span] <= tick && m.used[tick] < m.capacity {
+	return 0, 0, generator.Full
+}
+
+// straight has ticks begin at number 0 until what it returns is called.
+func (m *model) straight() (until func()) {
+	rolls := m.rolls
+	m.rolls = false
+	return func() { m.rolls = rolls }
+}
+
+func (m *model) room(tick generator.Tick) int {
+	if m.closed || tick <= m.floor || tick > m.ceiling || m.held[int(tick)%m.span] > tick {
+		return 0
+	}
+	return m.capacity - m.next(tick)
+}
+
+func (m *model) roomFirst(from, to generator.Tick) (all int, first generator.Tick) {
+	defer m.straight()()
+	for tick := max(from, m.floor+1, to-generator.Tick(m.span)+1); tick <= to; tick++ {
+		if all == 0 {
+			first = tick
+		}
+		all += m.room(tick)
+	}
+	return all, first
+}
+
+func (m *model) nextRoom(from, to generator.Tick) (generator.Tick, bool) {
+	for tick := from; tick <= min(to, m.ceiling); tick++ {
+		if m.room(tick) > 0 {
 			return tick, true
 		}
 	}
@@ -85,7 +117,7 @@ func (m *model) nextRoom(from, to generator.Tick) (generator.Tick, bool) {
 func TestPropertyLaneIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seqBits := rapid.IntRange(1, 5).Draw(t, "sequence")
-		fields := []string{"time=8@" + rapid.SampledFrom([]string{"1s", "500ms", "300ms"}).Draw(t, "tick"), "worker=2", fmt.Sprintf("sequence=%d", seqBits)}
+		fields := []string{"time=8@" + rapid.SampledFrom([]string{"1s", "500ms", "300ms", "100ms"}).Draw(t, "tick"), "worker=2", fmt.Sprintf("sequence=%d", seqBits)}
 		if rapid.Bool().Draw(t, "tenants") {
 			fields = append(fields, "tenant=2")
 		}
@@ -110,23 +142,36 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			ln.Roll()
 			m.rolls = l.Step() == 1 && seqBits >= 3
 		}
+		issued := func(t *rapid.T, tenant uint32, tick generator.Tick, run generator.Run) {
+			for i := range run.N {
+				id := run.First + int64(i)*l.Step()
+				sequence := uint64(m.used[tick] - run.N + i)
+				want, err := l.Compose(generator.Parts{Tick: tick, Worker: m.worker, Tenant: uint64(tenant), Sequence: sequence})
+				if err != nil || id != want || m.ids[id] {
+					t.Fatalf("of tick %d, tenant %d: [%d] is %d, want %d (%v); issued before: %v", tick, tenant, i, id, want, err, m.ids[id])
+				}
+				m.ids[id] = true
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				tenant, tick, n := tenant.Draw(t, "tenant"), tick.Draw(t, "at"), rapid.IntRange(1, 20).Draw(t, "n")
 				wantN, want := m.take(tenant, tick, n)
-				used := m.next(tick) - wantN
 				run, outcome := ln.Take(tenant, tick, n)
 				if outcome != want || run.N != wantN {
 					t.Fatalf("Take(%d, %d, %d) = %d, %s; want %d, %s", tenant, tick, n, run.N, outcome, wantN, want)
 				}
-				for i := range run.N {
-					id := run.First + int64(i)*l.Step()
-					want, err := l.Compose(generator.Parts{Tick: tick, Worker: m.worker, Tenant: uint64(tenant), Sequence: uint64(used + i)})
-					if err != nil || id != want || m.ids[id] {
-						t.Fatalf("Take(%d, %d, %d)[%d] = %d, want %d (%v); issued before: %v", tenant, tick, n, i, id, want, err, m.ids[id])
-					}
-					m.ids[id] = true
+				issued(t, tenant, tick, run)
+			},
+			"take first": func(t *rapid.T) {
+				tenant, from, n := tenant.Draw(t, "tenant"), tick.Draw(t, "from"), rapid.IntRange(1, 20).Draw(t, "n")
+				to := from + generator.Tick(rapid.IntRange(-1, 40).Draw(t, "ticks"))
+				wantN, wantTick, want := m.takeFirst(tenant, from, to, n)
+				run, tick, outcome := ln.TakeFirst(tenant, from, to, n)
+				if run.N != wantN || (outcome == generator.Issued) != (want == generator.Issued) || wantN > 0 && tick != wantTick {
+					t.Fatalf("TakeFirst(%d, %d, %d, %d) = %d of %d, %s; want %d of %d, %s", tenant, from, to, n, run.N, tick, outcome, wantN, wantTick, want)
 				}
+				issued(t, tenant, tick, run)
 			},
 			"raise": func(t *rapid.T) {
 				ceiling := tick.Draw(t, "ceiling")
@@ -153,6 +198,13 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 				if got, ok := ln.NextRoom(from, to); ok != wantOK || ok && got != want {
 					t.Fatalf("NextRoom(%d, %d) = %d, %v; want %d, %v", from, to, got, ok, want, wantOK)
 				}
+				if got, want := ln.Room(to), m.room(to); got != want {
+					t.Fatalf("Room(%d) = %d, want %d", to, got, want)
+				}
+				all, first := m.roomFirst(from, to)
+				if n, at := ln.RoomFirst(from, to); n != all || n > 0 && at != first {
+					t.Fatalf("RoomFirst(%d, %d) = %d from %d on, want %d from %d on", from, to, n, at, all, first)
+				}
 			},
 			"close": func(t *rapid.T) {
 				// Mostly not, or all else would be tried on closed lanes.
@@ -172,57 +224,4 @@ func TestPropertyLaneIsItsModel(t *testing.T) {
 			},
 		})
 	})
-}
-
-// TestRingGivesExactlyWhatWasLeft uses 200 ticks at random amounts, sets the
-// clock back 200 ticks and lets it run on: each sequence number that was not
-// used is there, once, and no other.
-func TestRingGivesExactlyWhatWasLeft(t *testing.T) {
-	const ticks, capacity, start = 200, 4096, 5_000_000
-	for seed := range uint64(20) {
-		l, ln := openLane(t, "flakeward", 0)
-		random := rand.New(rand.NewPCG(seed, 1))
-		var issued [ticks * capacity]bool
-		take := func(tick generator.Tick, n int) int {
-			run, outcome := ln.Take(0, tick, n)
-			if (outcome == generator.Issued) != (run.N > 0) {
-				t.Fatalf("seed %d: tick %d: %d IDs, %s", seed, tick, run.N, outcome)
-			}
-			for i := range run.N {
-				parts, err := l.Decompose(run.First + int64(i)*l.Step())
-				if err != nil || parts.Tick != tick {
-					t.Fatalf("seed %d: tick %d gives %+v, %v", seed, tick, parts, err)
-				}
-				at := int(tick-start)*capacity + int(parts.Sequence)
-				if issued[at] {
-					t.Fatalf("seed %d: tick %d, sequence %d issued twice", seed, tick, parts.Sequence)
-				}
-				issued[at] = true
-			}
-			return run.N
-		}
-		before, after := 0, 0
-		for tick := range generator.Tick(ticks) {
-			for amount := random.IntN(capacity + 1); amount > 0; {
-				got := take(start+tick, min(amount, 1+random.IntN(300)))
-				amount -= got
-				before += got
-			}
-		}
-		if room, ok := ln.NextRoom(start, start+ticks-1); !ok || room >= start+ticks {
-			t.Fatalf("seed %d: NextRoom = %d, %v", seed, room, ok)
-		}
-		for tick := range generator.Tick(ticks) {
-			for got := -1; got != 0; {
-				got = take(start+tick, 1+random.IntN(300))
-				after += max(got, 0)
-			}
-		}
-		if after != ticks*capacity-before {
-			t.Fatalf("seed %d: %d issued before the clock went back, %d after, together not %d", seed, before, after, ticks*capacity)
-		}
-		if room, ok := ln.NextRoom(start, start+ticks-1); ok {
-			t.Fatalf("seed %d: there is still room at tick %d", seed, room)
-		}
-	}
 }

@@ -128,20 +128,3 @@ func TestATickOfThePastBeginsAtZero(t *testing.T) {
 		t.Errorf("a burst on a closed lane: %+v, %v, closed at %d", run, out, ln.Close())
 	}
 }
-
-// Tenants roll together: a tick begins where the last one stopped, whosever its numbers were.
-func TestTenantsRollTogether(t *testing.T) {
-	_, take := rolling(t, "time=41@1ms,worker=3,tenant=2,sequence=10;epoch=2026-01-01")
-	next := 0
-	random := rand.New(rand.NewPCG(16, 2))
-	for tick := generator.Tick(1); tick < 1000; tick++ {
-		for _, tenant := range random.Perm(4)[:random.IntN(4)] {
-			n := 1 + random.IntN(20)
-			if got := take(uint32(tenant), tick, n); got != next {
-				t.Fatalf("tick %d of tenant %d begins at %d, want %d", tick, tenant, got, next)
-			}
-			next += n
-		}
-		next %= 256
-	}
-}
