@@ -79,21 +79,6 @@ func TestASingleIDDoesNotWaitForACrowd(t *testing.T) {
 	}
 }
 
-// Two users have half each, however many connections they have.
-func TestUsersShareTheLane(t *testing.T) {
-	g := newFixture(t, "flakeward", issue.Limits{})
-	g.clock.Advance(time.Second)
-	many, few := newCrowd(g, 1, 200, 65536), newCrowd(g, 2, 2, 65536)
-	for range 3000 {
-		many.poll(t)
-		few.poll(t)
-		g.clock.Advance(time.Millisecond)
-	}
-	if few.got < many.got*9/10 || few.got > many.got*11/10 {
-		t.Errorf("two connections of one user got %d, 200 of another %d; want as much", few.got, many.got)
-	}
-}
-
 // An eighth of each tick is kept for small requests, also while nobody waits.
 func TestAnEighthOfATickIsKept(t *testing.T) {
 	g := newFixture(t, "flakeward", issue.Limits{})
