@@ -135,25 +135,3 @@ func TestACloneUnderLoad(t *testing.T) {
 		})
 	}
 }
-
-// What is at the path and is no VMClock is named in the log, and changes nothing else.
-func TestWithoutAVMClock(t *testing.T) {
-	for path, says := range map[string]string{
-		filepath.Join(t.TempDir(), "none"): "[DEBUG]", os.Args[0]: "[WARN]",
-	} {
-		c := config(dir(t))
-		c.VMClock = path
-		r := start(t, c)
-		r.next()
-		r.Stop()
-		line := ""
-		for l := range strings.Lines(r.log.String()) {
-			if strings.Contains(l, "a copy of the running machine") {
-				line = l
-			}
-		}
-		if (line == "") != (says == "") || !strings.Contains(line, says) || !strings.Contains(line, path) {
-			t.Errorf("at %q: the log has %q, want a line with %q", path, line, says)
-		}
-	}
-}

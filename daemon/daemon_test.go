@@ -8,9 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
-	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -74,96 +72,11 @@ func TestLife(t *testing.T) {
 	note(again.next())
 }
 
-// Two directories are two clusters: both say that their IDs are unique on this host only.
-func TestScheduleTwoDefaults(t *testing.T) {
-	a, b := start(t, config(dir(t))), start(t, config(dir(t)))
-	if a.info()["cluster_id"] == b.info()["cluster_id"] {
-		t.Error("two daemons with a coordinator each are said to be one cluster")
-	}
-	for _, r := range []*running{a, b} {
-		if got := r.info()["unique_within"]; got != "host" {
-			t.Errorf("INFO says unique within %q", got)
-		}
-		if !strings.Contains(r.log.String(), "unique on this host only") || !strings.Contains(r.log.String(), r.config.Cluster.Coord) {
-			t.Errorf("the log does not say it:\n%s", r.log)
-		}
-	}
-}
-
 func TestLayoutWhoseTimeIsUsedUp(t *testing.T) {
 	c := config(dir(t))
 	c.IDs.Layout = "uidgenerator"
 	if err := launch(t, c).End(); err == nil || !strings.Contains(err.Error(), "2024-11-20") {
 		t.Errorf("ended with %v, want the date", err)
-	}
-}
-
-// The coordinator goes away under a daemon, the daemon is killed in effect (its clean stop cannot
-// reach it either), and started again: it waits, and goes on when the coordinator is back.
-func TestAStartWaitsForTheCoordinator(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	c := config(dir(t))
-	c.Cluster.Coord = etcd.URL("test")
-	r := start(t, c)
-	last := r.next()
-	etcd.Stop(0)
-	if id := r.next(); id <= last {
-		t.Errorf("ID %d after %d", id, last)
-	}
-	last = r.next()
-	r.Stop()
-
-	c.Waiting.MaxBlock = 50 * time.Millisecond
-	again := launch(t, c)
-	for !strings.Contains(again.log.String(), "waiting for the coordinator") {
-		if id, err := again.do("NEXT"); err == nil {
-			t.Fatalf("without the coordinator it issues %v", id)
-		}
-	}
-	etcd.Start(0)
-	again.UntilReady()
-	if id := again.next(); id <= last {
-		t.Errorf("ID %d after %d", id, last)
-	}
-}
-
-// Daemons that find all worker IDs held say how many, wait, and serve as soon as one is free.
-func TestAllWorkerIDsHeld(t *testing.T) {
-	etcd := etcdtest.Start(t, etcdtest.Options{})
-	var held []*running
-	for i := range 3 {
-		c := config(dir(t))
-		c.Cluster.Coord = etcd.URL("test")
-		c.IDs.Layout = "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
-		c.Host = "host" + strconv.Itoa(i)
-		c.Waiting.MaxBlock = 50 * time.Millisecond
-		if i < 2 {
-			held = append(held, start(t, c))
-			continue
-		}
-		late := launch(t, c)
-		late.untilServed()
-		late.tells("worker-ids-taken", condition.WorkersTaken.Do(), true)
-		for {
-			_, err := late.do("NEXT")
-			if err == nil {
-				t.Fatal("an ID was issued without a worker ID")
-			}
-			if strings.Contains(err.Error(), "2 held of 2") {
-				break
-			}
-		}
-		for !strings.Contains(late.log.String(), "2 held of 2") { // the answer may be a step ahead of the log
-			must.Get(late.do("PING"))(t)
-		}
-		held[0].Stop()
-		late.UntilReady()
-		for served := false; !served; { // it does not wait for long, and the disk may be slow
-			_, err := late.do("NEXT")
-			if served = err == nil; !served && !strings.HasPrefix(err.Error(), "UNAVAILABLE") {
-				t.Fatal(err)
-			}
-		}
 	}
 }
 

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 func write(t *testing.T, b []byte) string {
@@ -57,29 +57,13 @@ func TestAChangeIsSeenAtOnce(t *testing.T) {
 	}
 }
 
-// withoutOverride calls do without the capabilities by which root opens what is shut to it.
-func withoutOverride(t *testing.T, do func()) {
-	t.Helper()
-	runtime.LockOSThread() // capabilities are a thread's
-	defer runtime.UnlockOSThread()
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var has [2]unix.CapUserData
-	must.Do(t, unix.Capget(&header, &has[0]))
-	fewer := has
-	fewer[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
-	must.Do(t, unix.Capset(&header, &fewer[0]))
-	defer func() {
-		must.Do(t, unix.Capset(&header, &has[0]))
-	}()
-	do()
-}
-
 func TestWhatIsNoVMClockIsToldApart(t *testing.T) {
 	empty := t.TempDir()
 	pipe := filepath.Join(empty, "pipe")
 	must.Do(t, unix.Mkfifo(pipe, 0o600))
-	shut := write(t, page(7))
-	must.Do(t, os.Chmod(shut, 0))
+	shared := sockettest.Dir(t)
+	shut := filepath.Join(shared, "vmclock")
+	must.Do(t, os.Chmod(shared, 0o755), os.WriteFile(shut, page(7), 0))
 	for name, c := range map[string]struct {
 		path, says string
 		is         error
@@ -96,7 +80,11 @@ func TestWhatIsNoVMClockIsToldApart(t *testing.T) {
 	} {
 		var p *Page
 		var err error
-		withoutOverride(t, func() { p, err = Open(c.path) })
+		if open := func() { p, err = Open(c.path) }; c.path == shut {
+			sockettest.AsNobody(t, open)
+		} else {
+			open()
+		}
 		if p != nil || err == nil || !strings.Contains(err.Error(), c.says) || c.is != nil && !errors.Is(err, c.is) || c.is == nil && errors.Is(err, ErrNone) {
 			t.Errorf("%s: %v, %v; want %q", name, p, err, c.says)
 		}
