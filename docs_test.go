@@ -130,51 +130,6 @@ func TestWhatIsNotPromisedIsShown(t *testing.T) {
 	}
 }
 
-// packagesBelow are the directories that have production files, whatever module they are of.
-func packagesBelow(t *testing.T, root string) map[string]bool {
-	t.Helper()
-	packages := map[string]bool{}
-	must.Do(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && path != root):
-			return filepath.SkipDir
-		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-			packages[filepath.ToSlash(filepath.Dir(path))] = true
-		}
-		return nil
-	}))
-	return packages
-}
-
-// A row with ... at its end has all packages below its own.
-func TestArchitecturePageHasEveryPackage(t *testing.T) {
-	_, page, _ := strings.Cut(readFile(t, "docs/architecture.md"), "\n## The packages\n")
-	page, _, _ = strings.Cut(page, "\n## ")
-	packages := packagesBelow(t, ".")
-	var below []string
-	rows := make(map[string]bool)
-	for _, line := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(page, -1) {
-		for _, name := range strings.Split(strings.ReplaceAll(line[1], "`", ""), ", ") {
-			if dir, all := strings.CutSuffix(name, "/..."); all {
-				below = append(below, dir)
-			} else if rows[name] = true; !packages[name] {
-				t.Errorf("docs/architecture.md has the package %s, the source does not", name)
-			}
-		}
-	}
-	for dir := range packages {
-		described := rows[dir]
-		for _, parent := range below {
-			described = described || dir == parent || strings.HasPrefix(dir, parent+"/")
-		}
-		if !described {
-			t.Errorf("docs/architecture.md does not have the package %s", dir)
-		}
-	}
-}
-
 var (
 	row       = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 	complaint = regexp.MustCompile(`\.(?:Warn|Error)\("([^"]+)"`)
@@ -223,18 +178,4 @@ func goSource(t *testing.T, root string) string {
 		return err
 	}))
 	return text.String()
-}
-
-// Each part of the long proof has its row, whether it was run or not.
-func TestVerificationPageHasEveryPart(t *testing.T) {
-	page := readFile(t, "docs/verification.md")
-	parts := regexp.MustCompile(`(?m)^(?:slice|long)@([a-z-]+)@`).FindAllStringSubmatch(readFile(t, "scripts/prove"), -1)
-	if len(parts) < 20 {
-		t.Fatalf("scripts/prove has %d parts", len(parts))
-	}
-	for _, p := range parts {
-		if !strings.Contains(page, "\n| "+p[1]+" | ") {
-			t.Errorf("docs/verification.md has no row of the part %s", p[1])
-		}
-	}
 }
