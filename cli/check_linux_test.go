@@ -4,36 +4,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
-
-// unprivileged does something as a user who may not write to root's directories. The system tells
-// the user of a thread by itself, and this one ends with the goroutine.
-func unprivileged(t *testing.T, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if os.Getuid() == 0 {
-			runtime.LockOSThread() // and never unlocked
-			const nobody = 65534
-			if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, nobody, nobody, nobody); errno != 0 {
-				t.Errorf("setresuid: %v", errno)
-				return
-			}
-		}
-		do()
-	}()
-	<-done
-}
 
 // Where this user may not write, a start would be refused, and so says the check.
 func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
@@ -41,7 +18,7 @@ func TestCheckFindsWhereThisUserMayNotWrite(t *testing.T) {
 	must.Do(t, os.Chmod(dir, 0o755))
 	shut := filepath.Join(dir, "shut")
 	must.Do(t, os.Mkdir(shut, 0o555))
-	unprivileged(t, func() {
+	sockettest.AsNobody(t, func() {
 		_, err := checks(t, "--socket", filepath.Join(shut, "new", "s"), "--coord", "dir:"+filepath.Join(shut, "coord"), "--log-file", filepath.Join(shut, "log"))
 		for _, part := range []string{"cannot make the socket", "--socket", "cannot read and write there", "--coord", "--log-file"} {
 			if err == nil || !strings.Contains(err.Error(), part) {
@@ -60,7 +37,7 @@ func TestCheckLetsASocketBeThatIsThere(t *testing.T) {
 	must.Do(t, os.Chmod(dir, 0o755))
 	l := must.Get(net.Listen("unix", filepath.Join(dir, "s")))(t)
 	defer l.Close()
-	unprivileged(t, func() {
+	sockettest.AsNobody(t, func() {
 		_, err := checks(t, "--socket", filepath.Join(dir, "s"), "--coord", "dir:"+filepath.Join(dir, "coord"))
 		if err != nil && strings.Contains(err.Error(), "socket") {
 			t.Errorf("with a socket: %v", err)
@@ -77,7 +54,7 @@ func TestTakeoverTellsAnotherUserWhoMayAsk(t *testing.T) {
 	if os.Getuid() != 0 { // then all that is the user's own is open to it
 		must.Do(t, os.Chmod(socket+".takeover", 0))
 	}
-	unprivileged(t, func() {
+	sockettest.AsNobody(t, func() {
 		if _, err := takeover.Ask(t.Context(), socket, "", takeover.Settings{}); err == nil || !strings.Contains(err.Error(), "ask as its user") {
 			t.Errorf("another user hears %v", err)
 		}
