@@ -34,7 +34,8 @@ type Config struct {
 	IDs          IDs
 	Grant        grant.Timing
 	// RestartWait is how long a start may wait for the floor of the last worker ID, two ticks at the
-	// least: beyond it another worker ID is better.
+	// least: beyond it another worker ID is better. It begins when the daemon has started, and has its
+	// first ID within a second of the crash all the same.
 	RestartWait time.Duration
 	Waiting     Waiting
 	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
@@ -138,7 +139,7 @@ func DefaultConfig() Config {
 		Waiting: Waiting{MaxSleep: 5 * time.Millisecond, MaxBlock: 2 * time.Second},
 		Time:    clockguard.DefaultBelief(),
 
-		RestartWait: time.Second,
+		RestartWait: 900 * time.Millisecond,
 	}
 }
 
