@@ -75,11 +75,11 @@ DRILL ?=
 e2e: ## drills in containers, on etcd and ZooKeeper; DRILL=etcd/calm or DRILL=/calm for one
 	@e2e/drills/run.sh $(DRILL)
 
-# ONLY=socket,idle measures these sections and leaves the page's others.
-ONLY ?=
+# ONLY='socket|idle' measures these sections and leaves the page's others.
+ONLY ?= .*
 bench: build ## speed next to the peers: docs/benchmarks.md; some twenty minutes
 	@scripts/need peers etcd zookeeper
-	$(GO) run ./e2e/bench -daemon ./flakeward -only '$(ONLY)'
+	$(GO) test ./e2e/bench -count=1 -v -timeout 1h -run '^TestBench$$/^($(ONLY))$$' -args -daemon '$(CURDIR)/flakeward' -page '$(CURDIR)/docs'
 
 # About half an hour. MUTANT=floor-ignored for one.
 MUTANT ?=

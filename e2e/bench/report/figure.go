@@ -33,8 +33,6 @@ type Figure struct {
 	Target *Target   `json:"target,omitempty"`
 	// Note says in short what belongs to the figure: what holds it back if the target is missed.
 	Note string `json:"note,omitempty"`
-	// Absent says why there are no samples, of either side: "ZooKeeper is not installed".
-	Absent string `json:"absent,omitempty"`
 }
 
 // Statistic is the one value of a figure that its target is about.
@@ -82,16 +80,12 @@ const (
 	NoTarget Verdict = ""
 	Met      Verdict = "met"
 	NotMet   Verdict = "NOT MET"
-	NotRun   Verdict = "not run"
 )
 
 // Verdict compares the figure with its target. A target is missed too if its value cannot be told
 // from the samples that there are.
 func (f Figure) Verdict() Verdict {
-	switch {
-	case f.Absent != "":
-		return NotRun
-	case f.Target == nil:
+	if f.Target == nil {
 		return NoTarget
 	}
 	if v, ok := f.value(f.Target.Of); ok && f.Target.holds(v) {

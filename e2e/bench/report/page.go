@@ -14,10 +14,10 @@ import (
 
 const introduction = `# Benchmarks
 
-<!-- Made by ` + "`make bench`" + ` from benchmarks.json; ` + "`go run ./e2e/bench -render`" + ` makes it again without measuring. -->
+<!-- Made by ` + "`make bench`" + ` from benchmarks.json; ` + "`make bench ONLY=none`" + ` makes it again without measuring. -->
 
 flakeward next to its peers, on one machine in the same minutes: ` + "`make bench`" + ` measures everything and
-writes this page, and ` + "`go run ./e2e/bench -only socket`" + ` measures that section again and leaves the rest.
+writes this page, and ` + "`make bench ONLY='socket|idle'`" + ` measures these sections again and leaves the rest.
 
 Contestants are measured in turn, A B A B and so on, so that what slows the machine down slows all of
 them. A value is the median of its rounds, with the lowest and the highest of them in parentheses. A
@@ -36,15 +36,7 @@ func (r Results) Page() []byte {
 	for _, f := range r.Figures() {
 		count[f.Verdict()]++
 	}
-	fmt.Fprintf(&b, "**%d targets met, %d missed, %d figures not run.**\n\n", count[Met], count[NotMet], count[NotRun])
-	for _, s := range r.Sections {
-		if s.Failed != "" {
-			fmt.Fprintf(&b, "The section `%s` could not be measured to its end: %s\n\n", s.Name, table.Escape(s.Failed))
-		}
-		for _, m := range s.Missing {
-			fmt.Fprintf(&b, "Not measured, as it is missing: %s\n\n", table.Escape(m))
-		}
-	}
+	fmt.Fprintf(&b, "**%d targets met, %d missed.**\n\n", count[Met], count[NotMet])
 	_ = r.Tables(&b)
 	r.when(&b)
 	return append(bytes.TrimRight(b.Bytes(), "\n"), '\n')
@@ -86,18 +78,12 @@ func sharedNote(rows [][]string) string {
 
 // row is a figure as it is written in a table.
 func (f Figure) row() []string {
-	var ours, theirs, ratio string
-	if len(f.Ours) > 0 || len(f.Theirs) == 0 { // else it is of a peer by itself
-		ours = f.summary(f.Ours)
-	}
+	ours, theirs, ratio := f.summary(f.Ours), "", ""
 	if f.Peer != "" {
 		theirs = f.Peer + " " + f.summary(f.Theirs)
 		if v, least, most, err := ratios(f.Ours, f.Theirs); err == nil {
 			ratio = fmt.Sprintf("%s (%s to %s)", times(v), times(least), times(most))
 		}
-	}
-	if f.Absent != "" {
-		ours, theirs = f.Absent, ""
 	}
 	return []string{f.What, ours, theirs, ratio, f.target(), string(f.Verdict()), f.Note}
 }
@@ -109,7 +95,7 @@ func (f Figure) summary(samples []float64) string {
 	}
 	text := Format(f.Unit, Median(samples))
 	from, to := Format(f.Unit, slices.Min(samples)), Format(f.Unit, slices.Max(samples))
-	if from == to || f.Peer != "" && len(f.Ours) > 0 {
+	if from == to || f.Peer != "" {
 		return text
 	}
 	return fmt.Sprintf("%s (%s to %s)", text, from, to)
@@ -143,11 +129,7 @@ func (r Results) when(b *bytes.Buffer) {
 			at = len(machines)
 			machines = append(machines, s.Machine)
 		}
-		took := fmt.Sprintf("%.0f s", s.Took)
-		if s.Short {
-			took += ", with -short: too briefly to count"
-		}
-		rows = append(rows, []string{"`" + s.Name + "`", strconv.Itoa(s.rounds()), s.Begun.UTC().Format("2006-01-02 15:04 MST"), took, s.Load, s.After, strconv.Itoa(at + 1)})
+		rows = append(rows, []string{"`" + s.Name + "`", strconv.Itoa(s.rounds()), s.Begun.UTC().Format("2006-01-02 15:04 MST"), fmt.Sprintf("%.0f s", s.Took), s.Load, s.After, strconv.Itoa(at + 1)})
 	}
 	_ = table.Write(b, []string{"section", "rounds", "begun", "took", "load before", "and after", "machine"}, rows)
 	for i, m := range machines {

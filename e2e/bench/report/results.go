@@ -13,33 +13,6 @@ import (
 	"time"
 )
 
-// Findings are what a section has to say.
-type Findings struct {
-	Figures []Figure `json:"figures"`
-	// Versions are those of the programs and libraries that were measured or measured with, by
-	// their names.
-	Versions map[string]string `json:"versions,omitempty"`
-	// Missing are peers that could not be measured, each with what to do about it.
-	Missing []string `json:"missing,omitempty"`
-}
-
-// Add puts the findings of a part of a section to those that there are.
-func (f *Findings) Add(more Findings) {
-	f.Figures = append(f.Figures, more.Figures...)
-	f.Missing = append(f.Missing, more.Missing...)
-	for name, version := range more.Versions {
-		f.Version(name, version)
-	}
-}
-
-// Version notes the version of a program or library.
-func (f *Findings) Version(name, version string) {
-	if f.Versions == nil {
-		f.Versions = make(map[string]string)
-	}
-	f.Versions[name] = version
-}
-
 // Results are those of all sections, each of which may have been measured at another time.
 type Results struct {
 	Sections []Section `json:"sections"`
@@ -51,12 +24,13 @@ type Section struct {
 	About   string    `json:"about"`
 	Begun   time.Time `json:"begun"`
 	Took    float64   `json:"took"` // seconds
-	Short   bool      `json:"short,omitempty"`
 	Machine Machine   `json:"machine"`
 	Load    string    `json:"load"`       // the averages of 1, 5 and 15 minutes before
 	After   string    `json:"load_after"` // and after
-	Failed  string    `json:"failed,omitempty"`
-	Findings
+	Figures []Figure  `json:"figures"`
+	// Versions are those of the programs and libraries that were measured or measured with, by
+	// their names.
+	Versions map[string]string `json:"versions,omitempty"`
 }
 
 // Machine is what figures were measured on and with.
@@ -74,12 +48,10 @@ func (m Machine) String() string {
 	return fmt.Sprintf("%d processors, %s; memory %s; kernel %s, clock source %s; %s; %s", m.Processors, m.Processor, m.Memory, m.Kernel, m.Clock, m.Go, m.Daemon)
 }
 
-// Put replaces the section of that name, or adds it. The sections are then in the order of names,
-// and what is not among these is gone.
-func (r *Results) Put(s Section, names []string) {
+// Put replaces the section of that name, or adds it.
+func (r *Results) Put(s Section) {
 	all := slices.DeleteFunc(r.Sections, func(old Section) bool { return old.Name == s.Name })
 	r.Sections = append(all, s)
-	r.Keep(names)
 }
 
 // Keep drops the sections that are not among names, and has the others in their order.
