@@ -1,9 +1,6 @@
-package clients
+package redisclients
 
 import (
-	"net"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,21 +8,9 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/sockettest"
-)
-
-// textual are programs that ask for so many IDs as texts, in one of two ways.
-var textual = []struct {
-	name string
-	args []string
-}{
-	{"node-redis", []string{"node", "testdata/node-redis-forms.js"}},
-	{"lua-redis", []string{"lua5.1", "testdata/lua-redis-forms.lua"}},
-}
-
-const (
-	asked    = "100000"
-	askedIDs = 100_000
 )
 
 // Clients that read integers as doubles get each ID as a text of its own, whether they choose the
@@ -33,11 +18,12 @@ const (
 func TestClientsThatRoundGetTexts(t *testing.T) {
 	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
 	seen := map[int64]bool{}
-	for _, p := range textual {
+	const asked = 100_000
+	for program, file := range map[string]string{"node": "testdata/node-redis-forms.js", "lua5.1": "testdata/lua-redis-forms.lua"} {
 		for way, as := range map[string]form.Form{"FORM": form.String, "AS": form.Base62} {
-			t.Run(p.name+" "+way, func(t *testing.T) {
-				words := strings.Fields(run(t, p.args[0], append(p.args[1:], way, asked, daemon.Config.Socket.Path)...))
-				if len(words) != askedIDs {
+			t.Run(program+" "+way, func(t *testing.T) {
+				words := strings.Fields(run(t, program, file, way, strconv.Itoa(asked), daemon.Config.Socket.Path))
+				if len(words) != asked {
 					t.Fatalf("%d IDs", len(words))
 				}
 				for _, word := range words {
@@ -47,7 +33,6 @@ func TestClientsThatRoundGetTexts(t *testing.T) {
 					}
 					seen[id] = true
 				}
-				t.Logf("%d different values", len(words))
 			})
 		}
 	}
@@ -77,33 +62,20 @@ func TestAClientThatRoundsIsNamed(t *testing.T) {
 
 // The programs of docs/http.md for plain Java print IDs as texts and as numbers.
 func TestTheProgramsForJava(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/http.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
-	if err != nil {
-		t.Fatal(err)
-	}
+	page, free := read(t, pages+"http.md"), must.Get(port.Reserve())(t)
+	t.Cleanup(func() { must.Do(t, free.Release()) })
 	c := daemontest.Config(sockettest.Dir(t))
-	c.Listen.Address = l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	c.Listen.Address = free.Address()
 	daemon := daemontest.Start(t, c)
 	program := func(name, with string) (lines []string) {
 		t.Helper()
-		before, of, found := strings.Cut(string(page), "    class "+name+" {\n")
+		before, of, found := strings.Cut(page, "    class "+name+" {\n")
 		of, _, ends := strings.Cut(of, "\n    }\n")
 		if !found || !ends {
 			t.Fatalf("docs/http.md has no program %s", name)
 		}
 		imports := before[strings.LastIndex(before, "\n\n    import ")+2:]
-		path := filepath.Join(t.TempDir(), name+".java")
-		if err := os.WriteFile(path, []byte(imports+"class "+name+" {\n"+of+"\n}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return strings.Fields(run(t, "java", path, with))
+		return strings.Fields(run(t, "java", written(t, name+".java", imports+"class "+name+" {\n"+of+"\n}\n"), with))
 	}
 	ids := program("Ids", daemon.Config.Listen.Address)
 	if len(ids) != 4 {

@@ -1,17 +1,17 @@
-package clients
+package redisclients
 
 import (
 	"bufio"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -62,10 +62,7 @@ func lines(t *testing.T, program string, args ...string) *bufio.Scanner {
 	t.Helper()
 	command := exec.Command(program, args...)
 	command.SysProcAttr = process.Orphanless()
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(command.StdoutPipe())(t)
 	command.Stderr = command.Stdout
 	if err := command.Start(); err != nil {
 		t.Fatalf("%v (scripts/need clients installs it)", err)
@@ -87,24 +84,25 @@ func TestRedisCLIStat(t *testing.T) {
 			t.Fatalf("the row %q", line)
 		}
 	}
-	if err := out.Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, out.Err())
 }
 
 // The exporter for Prometheus finds a server that is up, and nothing that it cannot read.
 func TestRedisExporter(t *testing.T) {
 	socket := start(t)
-	port, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := port.Addr().String()
-	if err := port.Close(); err != nil {
-		t.Fatal(err)
-	}
-	lines(t, "prometheus-redis-exporter", "-redis.addr", "unix://"+socket, "-web.listen-address", address, "-include-system-metrics")
-	page := get(t, "http://"+address+"/metrics")
+	free := must.Get(port.Reserve())(t)
+	t.Cleanup(func() { must.Do(t, free.Release()) })
+	lines(t, "prometheus-redis-exporter", "-redis.addr", "unix://"+socket, "-web.listen-address", free.Address(), "-include-system-metrics")
+	var page string
+	must.Soon(t, func() bool { // it is about to listen
+		reply, err := http.Get("http://" + free.Address() + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer reply.Body.Close()
+		page = string(must.Get(io.ReadAll(reply.Body))(t))
+		return true
+	}, "the exporter's page")
 	for _, want := range []string{
 		"redis_up 1", `redis_exporter_last_scrape_error{err=""} 0`, "redis_connected_clients [1-9]", "redis_blocked_clients 0", "redis_memory_used_bytes [1-9]",
 		"redis_commands_processed_total [1-9]", "redis_uptime_in_seconds [0-9]", "redis_connections_received_total [1-9]",
@@ -116,27 +114,5 @@ func TestRedisExporter(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(page)
-	}
-}
-
-// get reads a page from a server that is about to listen.
-func get(t *testing.T, url string) string {
-	t.Helper()
-	again := time.NewTicker(10 * time.Millisecond)
-	defer again.Stop()
-	for begun := time.Now(); ; <-again.C {
-		reply, err := http.Get(url)
-		if err != nil {
-			if time.Since(begun) > mostTime {
-				t.Fatal(err)
-			}
-			continue
-		}
-		defer reply.Body.Close()
-		page, err := io.ReadAll(reply.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(page)
 	}
 }

@@ -1,4 +1,4 @@
-package clients
+package redisclients
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -69,7 +69,7 @@ var programs = []struct {
 // Every client gets its IDs, whatever it wraps its requests in, and no ID twice.
 func TestClientsOfOtherLanguages(t *testing.T) {
 	socket := start(t)
-	seen := received{ids: map[int64]string{}}
+	seen := received{}
 	t.Run("hiredis", func(t *testing.T) {
 		program := filepath.Join(t.TempDir(), "hiredis")
 		run(t, "cc", "-o", program, "testdata/hiredis.c", "-lhiredis")
@@ -85,49 +85,36 @@ func TestClientsOfOtherLanguages(t *testing.T) {
 func integers(t *testing.T, lines string) (ids []int64) {
 	t.Helper()
 	for _, word := range strings.Fields(lines) {
-		id, err := strconv.ParseInt(word, 10, 64)
-		if err != nil {
-			t.Fatalf("%q is no ID: %v", word, err)
-		}
-		ids = append(ids, id)
+		ids = append(ids, must.Get(strconv.ParseInt(word, 10, 64))(t))
 	}
 	return ids
 }
 
 // received is who got which ID.
-type received struct {
-	mu  sync.Mutex
-	ids map[int64]string
-}
+type received map[int64]string
 
-func (r *received) add(t *testing.T, who string, ids []int64, want int) {
+func (r received) add(t *testing.T, who string, ids []int64, want int) {
 	t.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if len(ids) != want {
 		t.Errorf("%s got %d IDs, want %d: %d", who, len(ids), want, ids)
 	}
 	for _, id := range ids {
-		if other, twice := r.ids[id]; twice {
+		if other, twice := r[id]; twice {
 			t.Errorf("%s got %d, and so did %s", who, id, other)
 		}
-		r.ids[id] = who
+		r[id] = who
 	}
 }
 
 // The Go clients do, too, with nothing but the socket's path in their options.
 func TestGoClients(t *testing.T) {
 	socket := start(t)
-	seen := received{ids: map[int64]string{}}
+	seen := received{}
 	ctx := t.Context()
 	t.Run("go-redis", func(t *testing.T) {
 		c := goredis.NewClient(&goredis.Options{Network: "unix", Addr: socket})
 		defer c.Close()
-		id, err := c.Do(ctx, "NEXT").Int64()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids := []int64{id}
+		ids := []int64{must.Get(c.Do(ctx, "NEXT").Int64())(t)}
 		queue := func(p goredis.Pipeliner) error {
 			for range 3 {
 				p.Do(ctx, "NEXT")
@@ -135,57 +122,27 @@ func TestGoClients(t *testing.T) {
 			return nil
 		}
 		for _, pipelined := range []func(context.Context, func(goredis.Pipeliner) error) ([]goredis.Cmder, error){c.Pipelined, c.TxPipelined} {
-			replies, err := pipelined(ctx, queue)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, r := range replies {
-				id, err := r.(*goredis.Cmd).Int64()
-				if err != nil {
-					t.Error(err)
-				}
-				ids = append(ids, id)
+			for _, r := range must.Get(pipelined(ctx, queue))(t) {
+				ids = append(ids, must.Get(r.(*goredis.Cmd).Int64())(t))
 			}
 		}
 		seen.add(t, "go-redis", ids, 7)
 	})
 	t.Run("redigo", func(t *testing.T) {
-		c, err := redis.Dial("unix", socket)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(redis.Dial("unix", socket))(t)
 		defer c.Close()
-		id, err := redis.Int64(c.Do("NEXT"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		id := must.Get(redis.Int64(c.Do("NEXT")))(t)
 		for _, command := range []string{"MULTI", "NEXT", "NEXT", "NEXT"} {
-			if err := c.Send(command); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Send(command))
 		}
-		ids, err := redis.Int64s(c.Do("EXEC"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen.add(t, "redigo", append(ids, id), 4)
+		seen.add(t, "redigo", append(must.Get(redis.Int64s(c.Do("EXEC")))(t), id), 4)
 	})
 	t.Run("rueidis", func(t *testing.T) {
-		c, err := rueidis.NewClient(rueidis.MustParseURL("unix://" + socket))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(rueidis.NewClient(rueidis.MustParseURL("unix://" + socket)))(t)
 		defer c.Close()
-		id, err := c.Do(ctx, c.B().Arbitrary("NEXT").Build()).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids := []int64{id}
-		replies := c.DoMulti(ctx, c.B().Multi().Build(), c.B().Arbitrary("NEXT").Build(), c.B().Arbitrary("NEXT").Build(), c.B().Exec().Build())
-		run, err := replies[3].AsIntSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
-		seen.add(t, "rueidis", append(ids, run...), 3)
+		next := func() rueidis.Completed { return c.B().Arbitrary("NEXT").Build() }
+		id := must.Get(c.Do(ctx, next()).AsInt64())(t)
+		replies := c.DoMulti(ctx, c.B().Multi().Build(), next(), next(), c.B().Exec().Build())
+		seen.add(t, "rueidis", append(must.Get(replies[3].AsIntSlice())(t), id), 3)
 	})
 }

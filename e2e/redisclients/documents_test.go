@@ -1,4 +1,4 @@
-package clients
+package redisclients
 
 import (
 	"fmt"
@@ -16,15 +16,19 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-const pages = "../../../docs/"
+const pages = "../../docs/"
 
 func read(t *testing.T, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return string(must.Get(os.ReadFile(file))(t))
+}
+
+// written is a file of the test's with a text.
+func written(t *testing.T, name, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), name)
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
 // blocks are the code blocks of a page.
@@ -81,10 +85,7 @@ func TestTheProgramForNode(t *testing.T) {
 	if !strings.Contains(read(t, pages+"forms.md"), prints) {
 		t.Errorf("docs/forms.md does not say %q", prints)
 	}
-	path := filepath.Join(t.TempDir(), "ids.js")
-	if err := os.WriteFile(path, []byte(block(t, "forms.md", "const redis = require('redis')")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	path := written(t, "ids.js", block(t, "forms.md", "const redis = require('redis')"))
 	daemon := daemontest.Start(t, daemontest.Config(sockettest.Dir(t)))
 	for name, library := range map[string]string{"RESP2": "", "RESP3": resp3} {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +105,7 @@ func TestTheProgramsForPython(t *testing.T) {
 			programs = append(programs, text)
 		}
 	}
-	path := filepath.Join(t.TempDir(), "page.py")
-	must.Do(t, os.WriteFile(path, []byte(strings.Join(programs, "\n\n")), 0o600))
+	path := written(t, "page.py", strings.Join(programs, "\n\n"))
 	if out := run(t, "/usr/bin/python3", "testdata/vectors.py", path, pages+"forms.md", "6f1c1a52-0b67-4b8e-9d6a-3c2f4e5d7a81"); out != "11 UUIDs\n" {
 		t.Error(out)
 	}
@@ -117,11 +117,7 @@ func withLibrary(t *testing.T, dir string) {
 	if dir == "" {
 		return
 	}
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("NODE_PATH", dir)
+	t.Setenv("NODE_PATH", must.Get(filepath.Abs(dir))(t))
 }
 
 // The lines of docs/protocol.md for clients get an ID each: the Go ones in RESP2 and RESP3, those for
@@ -131,42 +127,30 @@ func TestTheLinesForClients(t *testing.T) {
 	lines := func(begins string) string {
 		return strings.ReplaceAll(block(t, "protocol.md", begins), "/run/flakeward/flakeward.sock", socket)
 	}
-	try := func(name, program, file, text string, args ...string) {
+	try := func(name, library, program, file, text string, args ...string) {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), file)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if ids := integers(t, run(t, program, append(args, path)...)); len(ids) != 1 || ids[0] <= 1<<53 {
+			withLibrary(t, library)
+			if ids := integers(t, run(t, program, append(args, written(t, file, text))...)); len(ids) != 1 || ids[0] <= 1<<53 {
 				t.Errorf("it prints %d", ids)
 			}
 		})
 	}
-	try("redis-py", "/usr/bin/python3", "ids.py", "import redis\n"+lines("r = redis.Redis(")+"\nprint(id)\n")
+	try("redis-py", "", "/usr/bin/python3", "ids.py", "import redis\n"+lines("r = redis.Redis(")+"\nprint(id)\n")
 	node := fmt.Sprintf(`const client = require('redis').createClient({ socket: { path: '%s' } })
 client.connect().then(async () => {
   %s
   console.log(String(id))
   await client.quit()
 })`, socket, lines("const id = BigInt("))
-	try("node-redis", "node", "ids.js", node)
-	t.Run("RESP3", func(t *testing.T) {
-		withLibrary(t, resp3)
-		path := filepath.Join(t.TempDir(), "ids.js")
-		if err := os.WriteFile(path, []byte(node), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if ids := integers(t, run(t, "node", path)); len(ids) != 1 {
-			t.Errorf("it prints %d", ids)
-		}
-	})
-	goRedis := `package main
+	try("node-redis", "", "node", "ids.js", node)
+	try("node-redis in RESP3", resp3, "node", "ids.js", node)
+	const program = `package main
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
+	%q
 )
 
 func main() {
@@ -179,26 +163,14 @@ func main() {
 }
 `
 	rdb := lines("rdb := redis.NewClient(")
-	try("go-redis", "go", "main.go", fmt.Sprintf(goRedis, rdb), "run")
-	try("go-redis in RESP2", "go", "main.go", fmt.Sprintf(goRedis, strings.Replace(rdb, "Options{", "Options{Protocol: 2, ", 1)), "run")
-	try("client", "go", "main.go", fmt.Sprintf(`package main
-
-import (
-	"context"
-	"fmt"
-
-	"github.com/flakeward/flakeward/client"
-)
-
-func main() {
-	ctx := context.Background()
-	%s
-	fmt.Println(id)
-	if err != nil || len(runs) == 0 {
-		panic(err)
+	ours := strings.Replace(lines("ids, err := client.Open("), "{}", "{ fmt.Sprint(id, err); break }", 1) + "\n\t_ = runs"
+	for name, text := range map[string]string{
+		"go-redis":          fmt.Sprintf(program, "github.com/redis/go-redis/v9", rdb),
+		"go-redis in RESP2": fmt.Sprintf(program, "github.com/redis/go-redis/v9", strings.Replace(rdb, "Options{", "Options{Protocol: 2, ", 1)),
+		"client":            fmt.Sprintf(program, "github.com/flakeward/flakeward/client", ours),
+	} {
+		try(name, "", "go", "main.go", text, "run")
 	}
-}
-`, strings.Replace(lines("ids, err := client.Open("), "{}", "{ fmt.Sprint(id, err); break }", 1)), "run")
 }
 
 // The commands of docs/http.md and docs/grpc.md print what the pages show, with other IDs.

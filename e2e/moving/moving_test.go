@@ -19,7 +19,7 @@ import (
 
 // Each layout reads worker ID, datacenter and time out of the other's ID.
 func TestTheirIDsByOurLayouts(t *testing.T) {
-	docs := string(must.Get(os.ReadFile("../../../docs/moving.md"))(t))
+	docs := string(must.Get(os.ReadFile("../../docs/moving.md"))(t))
 	node := must.Get(bwmarrin.NewNode(17))(t)
 	flake1 := must.Get(sonyflake1.New(sonyflake1.Settings{MachineID: func() (uint16, error) { return 4<<8 + 210, nil }}))(t)
 	flake2 := must.Get(sonyflake2.New(sonyflake2.Settings{MachineID: func() (int, error) { return 4<<8 + 210, nil }}))(t)
