@@ -2,15 +2,12 @@ package manifests
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -49,24 +46,6 @@ func TestTheDocumentedOverlays(t *testing.T) {
 		}
 		if settings != 1 {
 			t.Errorf("overlay %d has the settings %d times", i, settings)
-		}
-	}
-}
-
-// The overlays of the drills on a node can be built. They name only images that the node is given, as
-// nothing leads out of it.
-func TestTheOverlaysOfTheDrills(t *testing.T) {
-	image := regexp.MustCompile(`(?m)^\s+(?:- )?image: (.*)$`)
-	for name, images := range map[string]int{"overlay": 2, "etcd": 3, "sidecar": 2} {
-		all := must.Get(krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", "kube", name)))(t)
-		found := image.FindAllStringSubmatch(string(must.Get(all.AsYaml())(t)), -1)
-		if len(found) != images {
-			t.Errorf("%s has %d images, want %d", name, len(found), images)
-		}
-		for _, m := range found {
-			if !strings.HasSuffix(m[1], ":kube") && !strings.HasSuffix(m[1], ":local") {
-				t.Errorf("%s has the image %s", name, m[1])
-			}
 		}
 	}
 }

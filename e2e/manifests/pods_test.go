@@ -36,46 +36,45 @@ spec:
 )
 
 // The daemon's pod has what a takeover needs, no token, no limit of cpu, and no right that it can do
-// without. The API server is told of no role.
+// without. The API server is told of no role. The chart has the same objects.
 func TestTheDaemonsPod(t *testing.T) {
-	for from, objects := range map[string][]object{"kustomize": build(t, all, nil), "the chart": chart(t, everything)} {
-		for _, o := range objects {
-			if strings.Contains(o.kind(), "Role") || o.kind() == "ServiceAccount" {
-				t.Errorf("%s: %s %s gives rights", from, o.kind(), o.name())
-			}
+	objects := build(t, all, nil)
+	for _, o := range objects {
+		if strings.Contains(o.kind(), "Role") || o.kind() == "ServiceAccount" {
+			t.Errorf("%s %s gives rights", o.kind(), o.name())
 		}
-		d := as[apps.DaemonSet](t, find(t, objects, "DaemonSet", "flakeward"))
-		pod := d.Spec.Template.Spec
-		c := pod.Containers[0]
-		u := d.Spec.UpdateStrategy.RollingUpdate
-		if u.MaxSurge.IntValue() != 1 || u.MaxUnavailable.IntValue() != 0 {
-			t.Errorf("%s: updates are by %v, not by surge", from, u)
+	}
+	d := as[apps.DaemonSet](t, find(t, objects, "DaemonSet", "flakeward"))
+	pod := d.Spec.Template.Spec
+	c := pod.Containers[0]
+	u := d.Spec.UpdateStrategy.RollingUpdate
+	if u.MaxSurge.IntValue() != 1 || u.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("updates are by %v, not by surge", u)
+	}
+	for _, want := range []string{"--takeover", "--takeover-stay", "--require-coord", "--host=$(NODE_NAME)"} {
+		if !slices.Contains(c.Args, want) {
+			t.Errorf("the daemon's arguments %q are without %s", c.Args, want)
 		}
-		for _, want := range []string{"--takeover", "--takeover-stay", "--require-coord", "--host=$(NODE_NAME)"} {
-			if !slices.Contains(c.Args, want) {
-				t.Errorf("%s: the daemon's arguments %q are without %s", from, c.Args, want)
-			}
-		}
-		if path := "/run/flakeward"; !slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool {
-			return m.MountPath == path && slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool {
-				return v.Name == m.Name && v.HostPath != nil && v.HostPath.Path == path
-			})
-		}) {
-			t.Errorf("%s: %s is not the node's", from, path)
-		}
-		if *pod.AutomountServiceAccountToken || pod.HostNetwork || pod.HostPID || pod.HostIPC {
-			t.Errorf("%s: the pod has a token, or a namespace of the node", from)
-		}
-		if _, limited := c.Resources.Limits[core.ResourceCPU]; limited || c.Resources.Limits.Memory().IsZero() {
-			t.Errorf("%s: the limits are %v", from, c.Resources.Limits)
-		}
-		s := c.SecurityContext
-		if s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || s.Capabilities.Add != nil {
-			t.Errorf("%s: the security context is %v", from, s)
-		}
-		if live := c.LivenessProbe.Exec; live == nil || !slices.Contains(live.Command, "--live") {
-			t.Errorf("%s: liveness is by %v, which the coordinator can fail", from, c.LivenessProbe)
-		}
+	}
+	if path := "/run/flakeward"; !slices.ContainsFunc(c.VolumeMounts, func(m core.VolumeMount) bool {
+		return m.MountPath == path && slices.ContainsFunc(pod.Volumes, func(v core.Volume) bool {
+			return v.Name == m.Name && v.HostPath != nil && v.HostPath.Path == path
+		})
+	}) {
+		t.Errorf("%s is not the node's", path)
+	}
+	if *pod.AutomountServiceAccountToken || pod.HostNetwork || pod.HostPID || pod.HostIPC {
+		t.Error("the pod has a token, or a namespace of the node")
+	}
+	if _, limited := c.Resources.Limits[core.ResourceCPU]; limited || c.Resources.Limits.Memory().IsZero() {
+		t.Errorf("the limits are %v", c.Resources.Limits)
+	}
+	s := c.SecurityContext
+	if s.Privileged != nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []core.Capability{"ALL"}) || s.Capabilities.Add != nil {
+		t.Errorf("the security context is %v", s)
+	}
+	if live := c.LivenessProbe.Exec; live == nil || !slices.Contains(live.Command, "--live") {
+		t.Errorf("liveness is by %v, which the coordinator can fail", c.LivenessProbe)
 	}
 }
 

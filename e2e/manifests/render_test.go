@@ -67,18 +67,19 @@ func as[T any](t *testing.T, o object) T {
 
 // types are the kinds that may be rendered.
 var types = map[string]func(object) error{
-	"v1 Namespace":                            is[core.Namespace],
-	"v1 ConfigMap":                            is[core.ConfigMap],
-	"v1 Service":                              is[core.Service],
-	"policy/v1 PodDisruptionBudget":           is[policy.PodDisruptionBudget],
-	"batch/v1 Job":                            is[batch.Job],
-	"apps/v1 DaemonSet":                       is[apps.DaemonSet],
-	"apps/v1 Deployment":                      is[apps.Deployment],
-	"apps/v1 StatefulSet":                     is[apps.StatefulSet],
-	"storage.k8s.io/v1 CSIDriver":             is[storage.CSIDriver],
-	"networking.k8s.io/v1 NetworkPolicy":      is[networking.NetworkPolicy],
-	"monitoring.coreos.com/v1 PodMonitor":     is[podMonitor],
-	"monitoring.coreos.com/v1 PrometheusRule": is[prometheusRule],
+	"v1 Namespace":                       is[core.Namespace],
+	"v1 ConfigMap":                       is[core.ConfigMap],
+	"v1 Service":                         is[core.Service],
+	"policy/v1 PodDisruptionBudget":      is[policy.PodDisruptionBudget],
+	"batch/v1 Job":                       is[batch.Job],
+	"apps/v1 DaemonSet":                  is[apps.DaemonSet],
+	"apps/v1 Deployment":                 is[apps.Deployment],
+	"apps/v1 StatefulSet":                is[apps.StatefulSet],
+	"storage.k8s.io/v1 CSIDriver":        is[storage.CSIDriver],
+	"networking.k8s.io/v1 NetworkPolicy": is[networking.NetworkPolicy],
+	// Of the Prometheus Operator's, e2e/kube asks a real API server.
+	"monitoring.coreos.com/v1 PodMonitor":     is[map[string]any],
+	"monitoring.coreos.com/v1 PrometheusRule": is[map[string]any],
 }
 
 func is[T any](o object) error {
@@ -153,22 +154,17 @@ func build(t *testing.T, kustomization string, files map[string]string) []object
 	return checked(t, text)
 }
 
-// rendered is what the chart's templates give with values, by their paths.
+// rendered is what the chart's templates give with values at an install, by their paths.
 func rendered(values string) (map[string]string, error) {
 	var given map[string]any
 	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
 		return nil, err
 	}
-	return renderedWith(given)
-}
-
-// renderedWith is rendered for values that were parsed. The release has a name that is no text where
-// it is not quoted.
-func renderedWith(given map[string]any) (map[string]string, error) {
 	return renderedFor(chartutil.ReleaseOptions{IsInstall: true}, given)
 }
 
-// renderedFor is renderedWith for an install or an upgrade.
+// renderedFor is rendered for an install or an upgrade. The release has a name that is no text where
+// it is not quoted.
 func renderedFor(release chartutil.ReleaseOptions, given map[string]any) (map[string]string, error) {
 	chart, err := loader.LoadDir(filepath.Join("..", "..", "deploy", "helm", "flakeward"))
 	if err != nil {
@@ -184,16 +180,7 @@ func renderedFor(release chartutil.ReleaseOptions, given map[string]any) (map[st
 
 const notes = "flakeward/templates/NOTES.txt"
 
-// template renders the chart's objects with values, as helm template does.
-func template(values string) ([]byte, error) {
-	files, err := rendered(values)
-	if err != nil {
-		return nil, err
-	}
-	return joined(files), nil
-}
-
-// joined is one text of all objects that were rendered.
+// joined is one text of all objects that were rendered, as helm template prints it.
 func joined(files map[string]string) []byte {
 	var out bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -204,11 +191,10 @@ func joined(files map[string]string) []byte {
 	return out.Bytes()
 }
 
-// chart is template for values that are right.
+// chart has the chart's objects, with values that are right.
 func chart(t *testing.T, values string) []object {
 	t.Helper()
-	text := must.Get(template(values))(t)
-	return checked(t, text)
+	return checked(t, joined(must.Get(rendered(values))(t)))
 }
 
 // find returns the one object of a kind and a name.

@@ -148,7 +148,7 @@ func TestEachTextIsQuoted(t *testing.T) {
 				"etcd": map[string]any{"enabled": true, "tlsSecret": "s"}, "coordinatorTLS": map[string]any{"secret": "s"},
 			}
 			set(values, path, text)
-			objects := must.Get(parse(joined(must.Get(renderedWith(values))(t))))(t)
+			objects := must.Get(parse(joined(must.Get(renderedFor(chartutil.ReleaseOptions{IsInstall: true}, values))(t))))(t)
 			if !slices.ContainsFunc(objects, func(o object) bool { return has(map[string]any(o), text) }) {
 				t.Errorf("%q is in no object", text)
 			}
