@@ -11,15 +11,15 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
 
 // Engine is the docker of this machine. Its methods may be called from several goroutines.
 type Engine struct {
-	// Gate is asked before each command, and what it returns is called after it. It may wait. Nil:
-	// nothing waits.
-	Gate func(ctx context.Context) (release func(), err error)
+	// Gate, if there is one, is held while a command runs.
+	Gate sync.Locker
 
 	compose []string // the command: docker compose, or docker-compose
 	version string
@@ -67,11 +67,8 @@ const settle = 5 * time.Second
 
 func (e *Engine) run(ctx context.Context, env []string, command []string) (string, error) {
 	if e.Gate != nil {
-		release, err := e.Gate(ctx)
-		if err != nil {
-			return "", err
-		}
-		defer release()
+		e.Gate.Lock()
+		defer e.Gate.Unlock()
 	}
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Env = append(os.Environ(), env...)

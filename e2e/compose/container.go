@@ -52,11 +52,8 @@ func (e *Engine) Kill(ctx context.Context, containers ...string) error {
 // their times.
 func (e *Engine) Logs(ctx context.Context, container string) (string, error) {
 	if e.Gate != nil {
-		release, err := e.Gate(ctx)
-		if err != nil {
-			return "", err
-		}
-		defer release()
+		e.Gate.Lock()
+		defer e.Gate.Unlock()
 	}
 	c := exec.CommandContext(ctx, "docker", "logs", container)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

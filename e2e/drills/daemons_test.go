@@ -4,171 +4,77 @@ package drills
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/fault"
 )
 
-func init() {
-	register(
-		Drill{
-			Name:    "two-daemons",
-			What:    "a second daemon is started on the socket of one that runs: it is refused with a clear error, and the first is not disturbed",
-			Options: Options{Hosts: 2, Shared: true, Ready: 1},
-			Script:  twoDaemons,
-			Judge:   judgeTwoDaemons,
-		},
-		Drill{
-			Name:    "more-daemons",
-			What:    "there are more daemons than worker IDs: one waits with a clear error, and serves within 2 s after another was stopped",
-			Options: Options{Layout: "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", Ready: 2, MaxBlock: time.Second},
-			On:      onAll,
-			Script:  moreDaemons,
-			Judge:   judgeMoreDaemons,
-		},
-		Drill{
-			Name: "passed-on",
-			What: "a worker ID goes straight from one daemon to another whose clock is behind, while the first is still taking numbers from it: " +
-				"those that it takes too late are thrown away",
-			Options: Options{
-				Layout:   "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01", // three are held, so that the one that is left is known
-				MaxBlock: 2 * passedBehind,
-				// The one whose clock is behind takes this one, and waits for what was issued from it.
-				Env:    map[string]string{fault.HoldTakes: "300/1s", "FLAKEWARD_RESTART_WAIT": (2 * passedBehind).String()},
-				Client: []string{"--single=1ms", "--pipelined=0", "--batch=0", "--runs=0"}, // a tick for each request
-			},
-			Script: passedOn,
-			Judge:  judgePassedOn,
-		},
-	)
-}
-
-// rivals are two daemons that want the same.
-type rivals struct {
-	first, second *Host
-	worker        int
-}
-
-var rivalries notes[rivals]
-
-func twoDaemons(ctx context.Context, r *Run) {
-	seen := rivalries.of(r)
-	must(lookUntil(ctx, r, "one of two daemons to end", func() error {
+// twoDaemons starts a second daemon on the socket of one that runs: it is refused with a clear error, and
+// the first is not disturbed.
+func twoDaemons(ctx context.Context, r *Run) func(*Result) {
+	var first, second *Host
+	until(ctx, func() {
 		for _, h := range r.Hosts {
-			running, _, err := h.Running(ctx)
-			if err != nil {
-				return err
-			}
-			if !running {
-				seen.second, seen.first = h, r.Others(h)[0]
-				return nil
+			if !h.state(ctx).Running {
+				second, first = h, r.Others(h)[0]
+				return
 			}
 		}
-		return errors.New("both run")
-	}))
-	now := mustGet(holds(ctx, seen.first))
-	seen.worker = now.worker
+		fail("both run")
+	}, "one of two daemons to end")
+	worker := first.holds(ctx).worker
 	for range 3 {
-		r.Step("the daemon of %s runs, with worker ID %d; that of %s is started again", seen.first.Name, seen.worker, seen.second.Name)
-		must(seen.first.AwaitIDs(ctx, 1000))
-		end := r.Fault("a second daemon", seen.second)
-		err := seen.refuse(ctx, r)
-		end()
-		must(err)
+		r.Step("the daemon of %s runs, with worker ID %d; that of %s is started again", first, worker, second)
+		first.AwaitIDs(ctx, 1000)
+		before := second.Log(ctx)
+		r.Fault(second.Name, "a second daemon")
+		second.Start(ctx)
+		until(ctx, func() {
+			if s := second.state(ctx); s.Running || s.Status == 0 {
+				fail("it runs, or ended as if nothing were wrong: %+v", s)
+			}
+		}, "the end of the second daemon")
+		second.logs(ctx, before, "the socket", "is in use by another process", "choose another path")
 	}
-	must(seen.first.AwaitIDs(ctx, 1000))
-}
-
-// refuse starts the second daemon, which must end with an error that says what it met.
-func (s *rivals) refuse(ctx context.Context, r *Run) error {
-	before, err := s.second.Log(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.second.Start(ctx); err != nil {
-		return err
-	}
-	return lookUntil(ctx, r, "the end of the second daemon", func() error {
-		running, status, err := s.second.Running(ctx)
-		switch {
-		case err != nil:
-			return err
-		case running:
-			return errors.New("it runs")
-		case status == 0:
-			return errors.New("it ended as if nothing were wrong")
-		}
-		text, err := s.second.Log(ctx)
-		if err != nil {
-			return err
-		}
-		return says(s.second.Name, text[len(before):], "the socket", "is in use by another process", "choose another path")
-	})
-}
-
-func judgeTwoDaemons(res *Result) {
-	seen := rivalries.of(res.Run)
-	noneFailedAnywhere(res) // both hosts' clients ask the one daemon
-	for i := range res.Run.Hosts {
-		if got := res.Workers(i, res.Drill.Began, res.Drill.Ended); !slices.Equal(got, []int{seen.worker}) {
-			res.Fail("worker IDs %v were issued from, and the first daemon has %d", got, seen.worker)
+	first.AwaitIDs(ctx, 1000)
+	return func(res *Result) {
+		res.neverFailed(r.Hosts...) // both hosts' clients ask the one daemon
+		for _, h := range r.Hosts {
+			res.from(worker, h, res.Began, res.Ended)
 		}
 	}
-	at := res.Faults("a second daemon")
-	if len(at) > 0 {
-		res.Figure("longest stall while others started", res.LongestStall(at[0].At, at[len(at)-1].Until).Round(100*time.Microsecond).String(), "", true)
-	}
 }
 
-// passing is a worker ID that changed hands.
-type passing struct {
-	from, to      *Host
-	worker        int
-	freed, served evidence.Mono
-}
-
-var passings notes[[]passing]
-
-func moreDaemons(ctx context.Context, r *Run) {
-	seen := passings.of(r)
-	var cast walking
-	must(cast.cast(ctx, r))
-	waits, serve := cast.successor, []*Host{cast.sleeper, cast.other}
+// moreDaemons has more daemons than worker IDs: one waits with a clear error, and serves within 2 s
+// after another was stopped.
+func moreDaemons(ctx context.Context, r *Run) func(*Result) {
+	var judges []func(*Result)
+	stops, other, waits := cast(ctx, r)
 	for range 3 {
-		refusal := mustGet(refusalThat(ctx, waits, "since ", "all worker IDs are taken: 2 held of 2"))
-		r.Step("%s waits, and says: %s", waits.Name, refusal.Text)
-		must(all(ctx, serve, 1000))
-		stops := serve[0]
-		had := mustGet(holds(ctx, stops))
-		r.Step("%s is stopped, which has worker ID %d", stops.Name, had.worker)
-		must(stops.Stop(ctx))
-		now := passing{from: stops, to: waits, worker: had.worker, freed: evidence.Now()}
-		first := mustGet(waits.AwaitAnswer(ctx))
-		now.served = first.Answered
-		*seen = append(*seen, now)
-		r.Step("%s serves, and %s is started again", waits.Name, stops.Name)
-		must(stops.Start(ctx))
-		waits, serve = stops, []*Host{serve[1], waits}
+		refusal := waits.AwaitRefusal(ctx, "since ", "all worker IDs are taken: 2 held of 2")
+		r.Step("%s waits, and says: %s", waits, refusal.Text)
+		all(ctx, 1000, stops, other)
+		worker, to := stops.holds(ctx).worker, waits
+		r.Step("%s is stopped, which has worker ID %d", stops, worker)
+		stops.Stop(ctx)
+		freed := evidence.Now()
+		served := to.AwaitAnswer(ctx).Answered
+		judges = append(judges, func(res *Result) {
+			res.from(worker, to, freed, served)
+			res.within("serving after another was stopped", time.Duration(served-freed), 2*time.Second, 2*busy)
+		})
+		r.Step("%s serves, and %s is started again", to, stops)
+		stops.Start(ctx)
+		stops, other, waits = other, to, stops
 	}
-	must(all(ctx, serve, 1000))
-}
-
-func judgeMoreDaemons(res *Result) {
-	var worst time.Duration
-	for _, now := range *passings.of(res.Run) {
-		if got := res.Workers(now.to.Index, now.freed, now.served+1); !slices.Equal(got, []int{now.worker}) {
-			res.Fail("%s gave back worker ID %d, and %s issued from %v", now.from.Name, now.worker, now.to.Name, got)
+	all(ctx, 1000, stops, other)
+	return func(res *Result) {
+		for _, judge := range judges {
+			judge(res)
 		}
-		worst = max(worst, time.Duration(now.served-now.freed))
 	}
-	res.Recovered(worst)
-	within(res, "serving after another was stopped, longest", worst, 2*time.Second, 2*busy)
 }
 
 const (
@@ -182,68 +88,49 @@ const (
 	passedHeld  = 80 * time.Millisecond
 )
 
-func passedOn(ctx context.Context, r *Run) {
-	seen, from, to := passings.of(r), r.Hosts[0], r.Hosts[1]
-	must(all(ctx, r.Hosts, 200))
-	had := mustGet(holds(ctx, from))
-	must(from.AwaitNone(ctx, passedQuiet))
-	now := passing{from: from, to: to, worker: had.worker}
-	must(from.SetClock(ctx, -passedBehind))
-	r.Step("%s holds worker ID %d, and a number that is being taken from it; its clock goes back, so that it takes another worker ID", from.Name, had.worker)
-	must(from.AwaitLog(ctx, "left a worker ID"))
-	now.freed = evidence.Now()
-	r.Step("worker ID %d is free; the clock of %s goes back by %v, so that it takes that", had.worker, to.Name, passedBehind)
-	must(to.SetClock(ctx, -passedBehind))
-	first, err := to.Await(ctx, func(reply evidence.Reply) bool {
-		_, worker, err := lowest(r, reply)
-		return err == nil && worker == had.worker
+// passedOn has a worker ID go straight from one daemon to another whose clock is behind, while the first
+// is still taking numbers from it: those that it takes too late are thrown away.
+func passedOn(ctx context.Context, r *Run) func(*Result) {
+	from, to := r.Hosts[0], r.Hosts[1]
+	all(ctx, 200, r.Hosts...)
+	worker := from.holds(ctx).worker
+	from.AwaitNone(ctx, passedQuiet)
+	from.SetClock(-passedBehind)
+	r.Step("%s holds worker ID %d, and a number that is being taken from it; its clock goes back, so that it takes another worker ID", from, worker)
+	from.logs(ctx, "", "left a worker ID")
+	r.Step("worker ID %d is free; the clock of %s goes back by %v, so that it takes that", worker, to, passedBehind)
+	to.SetClock(-passedBehind)
+	to.Await(ctx, "IDs from that worker ID", func(reply evidence.Reply) bool {
+		_, got := lowest(r, reply)
+		return got == worker
 	})
-	if err != nil {
-		fail("IDs of %s from worker ID %d: %w", to.Name, had.worker, err)
-	}
-	now.served = first.Answered
-	*seen = append(*seen, now)
-	r.Step("%s issues from it", to.Name)
-	must(all(ctx, r.Hosts, 200))
-}
-
-func judgePassedOn(res *Result) {
-	for _, now := range *passings.of(res.Run) {
-		late, err := lateness(now.from, now.worker)
-		if err != nil {
-			res.Fail("%v", err)
-			continue
-		}
-		res.Figure("a number was still held after its lane was closed, for", late.Round(time.Millisecond).String(), "", true)
-		if late < passedHeld {
-			res.Fail("the drill is void: %s issued again %v after it had closed the lane of worker ID %d: no number was being taken", now.from.Name, late, now.worker)
+	r.Step("%s issues from it", to)
+	all(ctx, 200, r.Hosts...)
+	return func(res *Result) {
+		if late := lateness(from, worker); late < passedHeld {
+			res.Fail("the drill is void: %s issued again %v after it had closed the lane of worker ID %d: no number was being taken", from, late, worker)
 		}
 		var back, taken bool
 		var last generator.Tick
 		for _, v := range res.History {
-			if v.Worker != now.worker {
-				continue
+			if v.Worker == worker {
+				back = back || v.Ceiling < last
+				taken = taken || back && v.Holder != "" && v.Ceiling > last
+				last = v.Ceiling
 			}
-			back = back || v.Ceiling < last
-			taken = taken || back && v.Holder != "" && v.Ceiling > last
-			last = v.Ceiling
 		}
 		if !back || !taken {
-			res.Fail("the drill is void: the record of worker ID %d was not given back and then taken", now.worker)
+			res.Fail("the drill is void: the record of worker ID %d was not given back and then taken", worker)
 		}
 	}
 }
 
 // lateness is how long after it had closed its lane of a worker ID a daemon, which does one thing
 // after the other, issued again: for so long at the least it was in the middle of taking a number.
-func lateness(h *Host, worker int) (time.Duration, error) {
-	paths, err := filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))
-	if err != nil {
-		return 0, err
-	}
+func lateness(h *Host, worker int) time.Duration {
 	var closed, next evidence.Mono
-	for _, path := range paths {
-		err := evidence.ReadEvents(path, func(e evidence.Event) error {
+	for _, path := range mustGet(filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))) {
+		must(evidence.ReadEvents(path, func(e evidence.Event) error {
 			switch {
 			case closed == 0 && e.Kind == evidence.Releasing && e.Worker == worker:
 				closed = e.At
@@ -251,13 +138,89 @@ func lateness(h *Host, worker int) (time.Duration, error) {
 				next = e.At
 			}
 			return nil
-		})
-		if err != nil {
-			return 0, err
-		}
+		}))
 	}
 	if closed == 0 || next == 0 {
-		return 0, fmt.Errorf("the drill is void: %s gave back worker ID %d at %d and issued next at %d", h.Name, worker, closed, next)
+		fail("the drill is void: %s gave back worker ID %d at %d and issued next at %d", h, worker, closed, next)
 	}
-	return time.Duration(next - closed), nil
+	return time.Duration(next - closed)
+}
+
+// zombieWindow leaves some of the grant when the one that sleeps is resumed: its session has ended
+// by then, and another has its worker ID.
+const zombieWindow = 8 * time.Second
+
+// zombie pauses a daemon for longer than its session; another takes its worker ID and issues from it, and the
+// first is resumed: it issues to the end of its own grant, not beyond, and then from the next worker ID
+// that is free.
+func zombie(ctx context.Context, r *Run) func(*Result) {
+	sleeper, other, successor := cast(ctx, r)
+	// Otherwise the successor would have to wait for the end of the grant before it. So both issue
+	// at once.
+	r.Step("%s waits for a worker ID; its clock goes ahead by the window", successor)
+	successor.SetClock(zombieWindow)
+	all(ctx, 1000, sleeper, other)
+	had := sleeper.holds(ctx)
+	r.Step("pausing %s, which holds worker ID %d by opening %s", sleeper, had.worker, had.opening)
+	sleeper.Pause(ctx)
+	var taken held
+	until(ctx, func() {
+		if taken = successor.holds(ctx); taken.worker != had.worker || !taken.claimed {
+			fail("%s holds worker ID %d: %q", successor, taken.worker, taken.condition)
+		}
+	}, "a successor")
+	successor.AwaitIDs(ctx, 1000)
+	r.Step("%s holds worker ID %d, by opening %s, and issues above %d; resuming %s", successor, taken.worker, taken.opening, taken.floor, sleeper)
+	resumed := evidence.Now()
+	sleeper.Resume(ctx)
+	first := sleeper.AwaitAnswer(ctx).Answered
+	r.Step("%s issues, %v after it was resumed", sleeper, time.Duration(first-resumed).Round(time.Millisecond))
+	refusal := sleeper.AwaitRefusal(ctx, "since ", "2 held of 2")
+	ended, refused := refusal.Asked, refusal.Answered // of its grant
+	r.Step("its grant has ended, and it says: %s", refusal.Text)
+	sleeper.AwaitNone(ctx, 500*time.Millisecond)
+	outlived := evidence.Now()
+	successor.AwaitIDs(ctx, 1000)
+	next := other.holds(ctx).worker
+	r.Step("%s, which holds worker ID %d, is stopped", other, next)
+	freed := evidence.Now()
+	other.Stop(ctx)
+	again := sleeper.AwaitAnswer(ctx).Answered
+	r.Step("%s serves again", sleeper)
+	all(ctx, 1000, sleeper, successor)
+	return func(res *Result) {
+		res.noneFailed(res.Began, freed, other)
+		// The coordinator itself has to say that the worker ID changed hands, after the last grant to
+		// the one that slept.
+		last, after := -1, -1
+		for i, v := range res.History {
+			switch {
+			case v.Worker == had.worker && v.Holder == had.opening:
+				last = i
+			case v.Worker == had.worker && v.Holder == taken.opening && after < 0:
+				after = i
+			}
+		}
+		if last < 0 || after < last {
+			res.Fail("the drill is void: worker ID %d was held by opening %s up to version %d and by %s from version %d of its history", had.worker,
+				had.opening, last, taken.opening, after)
+		}
+		res.within("the first ID after the resume", time.Duration(first-resumed), time.Second, 5*time.Second)
+		for _, reply := range sleeper.Replies.Failed(res.Began, ended) {
+			if reply.Answered < ended {
+				res.Fail("%s failed a request before its grant had ended: outcome %d, %q", sleeper, reply.Outcome, reply.Text)
+				break
+			}
+		}
+		if own, others := sleeper.Replies.IDs(resumed, refused), successor.Replies.IDs(resumed, refused); own < 100 || others < 100 {
+			res.Fail("the drill is void: %d IDs of the one that slept and %d of its successor while both issued from worker ID %d", own, others, had.worker)
+		}
+		res.from(had.worker, sleeper, resumed, outlived)
+		res.from(had.worker, successor, resumed, outlived)
+		if n := sleeper.Replies.IDs(outlived, freed); n > 0 {
+			res.Fail("%s issued %d IDs with no worker ID", sleeper, n)
+		}
+		res.from(next, sleeper, freed, res.Ended)
+		res.within("IDs from the worker ID that was freed", time.Duration(again-freed), 2*time.Second, 10*time.Second)
+	}
 }

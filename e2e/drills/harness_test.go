@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/e2e/report"
 )
 
 func reply(asking evidence.Asking, asked, answered int, outcome evidence.Outcome) evidence.Reply {
@@ -40,7 +39,7 @@ func TestLongestStall(t *testing.T) {
 		{"what lies before does not", []evidence.Reply{reply(single, 10, 19, got), reply(single, 20, 22, got)}, 20, 50, 2},
 		{"what lies after does not", []evidence.Reply{reply(single, 60, 90, got)}, 20, 50, 0},
 	} {
-		if got := newHostResult("h", tt.replies).LongestStall(tt.from, tt.to); got != tt.want {
+		if got := inOrder(tt.replies).LongestStall(tt.from, tt.to); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -58,17 +57,11 @@ func TestStallsCanBeTold(t *testing.T) {
 		{"a window as long as the limit", 70, 100, 1},
 		{"a window just longer than the limit, and all of it a stall", 69, 100, 1},
 	} {
-		h := newHostResult("h", []evidence.Reply{reply(evidence.Single, 0, 2, evidence.Got), reply(evidence.Single, 30, 100, evidence.Got)})
-		res := &Result{Drill: &report.Drill{}, hosts: []*HostResult{h}}
-		stalled(res, "longest stall", res.LongestStall, tt.from, tt.to, 10, limit)
+		h := &Host{Replies: replies{reply(evidence.Single, 0, 2, evidence.Got), reply(evidence.Single, 30, 100, evidence.Got)}}
+		res := &Result{Record: &Record{}}
+		res.stalled(tt.from, tt.to, 10, limit, h)
 		if len(res.failed) != tt.fails {
 			t.Errorf("%s: %q, want %d failures", tt.name, res.failed, tt.fails)
-		}
-	}
-	for _, s := range stepsBack {
-		res := &Result{Drill: &report.Drill{}}
-		if canTell(res, "a stall", s.watch, s.limit); len(res.failed) > 0 {
-			t.Errorf("clock-back-%s: %q", s.name, res.failed)
 		}
 	}
 	for what, window := range map[string]time.Duration{"settled": settled, "oscillateFor": oscillateFor} {
@@ -84,7 +77,7 @@ func TestEachDrillIsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range registered {
+	for _, d := range drills {
 		if !strings.Contains(string(page), "`"+d.Name+"`") {
 			t.Errorf("docs/drills.md does not mention %s", d.Name)
 		}
@@ -100,13 +93,13 @@ func TestEachDrillIsDocumented(t *testing.T) {
 		}
 		for name := range strings.SplitSeq(names, ", ") {
 			listed++
-			if !slices.ContainsFunc(registered, func(d Drill) bool { return "`"+d.Name+"`" == name }) {
+			if !slices.ContainsFunc(drills, func(d Drill) bool { return "`"+d.Name+"`" == name }) {
 				t.Errorf("docs/drills.md lists %s, and there is no such drill", name)
 			}
 		}
 	}
-	if listed != len(registered) {
-		t.Errorf("docs/drills.md lists %d drills, and there are %d", listed, len(registered))
+	if listed != len(drills) {
+		t.Errorf("docs/drills.md lists %d drills, and there are %d", listed, len(drills))
 	}
 }
 
@@ -120,7 +113,7 @@ func TestEachDrillHasItsTurn(t *testing.T) {
 		}
 		text = append(text, content...)
 	}
-	for _, d := range registered {
+	for _, d := range drills {
 		if n := len(regexp.MustCompile(`[ |'(]`+regexp.QuoteMeta(d.Name)+`[ |')]`).FindAll(text, -1)); n != 1 {
 			t.Errorf("%s is named %d times in .ci/run and scripts/prove, and not once", d.Name, n)
 		}

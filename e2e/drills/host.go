@@ -4,11 +4,9 @@ package drills
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,98 +14,47 @@ import (
 
 	"github.com/flakeward/flakeward/audit"
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // Host is one daemon, its client, and what outlives both: disk, clock, evidence. Its methods may
 // be called from several goroutines. Those that break something note the fault.
 type Host struct {
-	Name  string // host-1, ...; the daemon's --host too
-	Index int    // from 0, as in Run.Hosts and Result.Host
-
+	box           // of the daemon
+	Index     int // from 0, as in Run.Hosts
 	r         *Run
 	dir       string
-	daemon    string // containers
-	client    string
+	client    string // its container
 	socketDir string
 	watch     *watch
-	cut       *cut
+	Replies   replies // all that its clients saw; valid once everything was stopped
 
 	clock sync.Mutex // of the file, and of what follows
 	off   time.Duration
 	steps []audit.Step
-
-	mu      sync.Mutex
-	flags   []string          // of the daemon's container, further than the drill's
-	log     string            // of containers of before
-	ends    map[string]func() // of faults that last
-	present bool              // the daemon's container has not been removed
 }
-
-// Direction is which packets of a container are dropped.
-type Direction string
-
-// The directions, as seen from the container.
-const (
-	Both Direction = "both"
-	In   Direction = "in"
-	Out  Direction = "out"
-)
-
-func (h *Host) String() string { return h.Name }
-
-// begin notes a fault of the host that lasts until finish is called with its sort.
-func (h *Host) begin(sort, kind string) {
-	end := h.r.fault(kind, h.Name)
-	h.mu.Lock()
-	before := h.ends[sort]
-	h.ends[sort] = end
-	h.mu.Unlock()
-	if before != nil {
-		before()
-	}
-}
-
-func (h *Host) finish(sorts ...string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, sort := range sorts {
-		if end := h.ends[sort]; end != nil {
-			end()
-			delete(h.ends, sort)
-		}
-	}
-}
-
-// The sorts of faults that last.
-const (
-	fallen = "fallen" // killed or stopped
-	frozen = "frozen"
-)
 
 // SetClock sets the host's clock off from the machine's by offset. The daemon sees it within a few
-// milliseconds. Each change notes a fault that is named by the step: clock -1h.
-func (h *Host) SetClock(_ context.Context, offset time.Duration) error {
-	before, err := h.setClock(offset)
-	if err == nil && offset != before {
-		h.r.instant("clock "+signed(offset-before), h.Name)
+// milliseconds.
+func (h *Host) SetClock(offset time.Duration) {
+	if before := h.setClock(offset); offset != before {
+		h.fault(h.Name, "clock "+(offset-before).String())
 	}
-	return err
 }
 
-func (h *Host) setClock(offset time.Duration) (before time.Duration, err error) {
+func (h *Host) setClock(offset time.Duration) (before time.Duration) {
 	h.clock.Lock()
 	defer h.clock.Unlock()
 	path := filepath.Join(h.dir, "clock", "offset")
 	at := evidence.Now()
-	if err := os.WriteFile(path+".next", []byte(offset.String()+"\n"), 0o644); err != nil {
-		return 0, fmt.Errorf("the clock of %s cannot be set: %w", h.Name, err)
-	}
-	if err := os.Rename(path+".next", path); err != nil {
-		return 0, fmt.Errorf("the clock of %s cannot be set: %w", h.Name, err)
-	}
+	must(os.WriteFile(path+".next", []byte(offset.String()+"\n"), 0o644))
+	must(os.Rename(path+".next", path))
 	before, h.off = h.off, offset
 	h.steps = append(h.steps, audit.Step{At: at, Set: evidence.Now(), Offset: int64(offset)})
-	return before, nil
+	return before
 }
 
 // Offset is how far the host's clock is set off.
@@ -117,173 +64,146 @@ func (h *Host) Offset() time.Duration {
 	return h.off
 }
 
-// Oscillate sets the clock by turns to low and high, at each tick of every, for d, and then back to what it
-// was: one fault.
-func (h *Host) Oscillate(ctx context.Context, low, high, every, d time.Duration) (err error) {
-	was := h.Offset()
-	defer h.r.fault("oscillation", h.Name)()
-	defer func() {
-		_, back := h.setClock(was)
-		err = errors.Join(err, back)
-	}()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	end := time.NewTimer(d)
-	defer end.Stop()
-	for next, after := low, high; ; next, after = after, next {
-		if _, err := h.setClock(next); err != nil {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-end.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+// Oscillate sets the clock by turns behind and ahead by as much, 20 times a second, for d, and then back
+// to what it was: one fault.
+func (h *Host) Oscillate(ctx context.Context, by, d time.Duration) {
+	h.fault(h.Name, "oscillation")
+	defer h.setClock(h.Offset())
+	for end := evidence.Now() + evidence.Mono(d); evidence.Now() < end; by = -by {
+		h.setClock(-by)
+		last(ctx, 50*time.Millisecond)
 	}
 }
 
-// signed prints a duration with its sign and without units that are zero: -1h, +150ms.
-func signed(d time.Duration) string {
-	s := d.String()
-	if d >= 0 {
-		s = "+" + s
+// Stop is that of a box. It is an error if the daemon did not end by itself, with success.
+func (h *Host) Stop(ctx context.Context) {
+	h.box.Stop(ctx)
+	if s := h.state(ctx); s.Status != 0 {
+		fail("the daemon of %s was told to stop and ended with the status %d (137: it had to be killed)", h.Name, s.Status)
 	}
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
 }
 
-// Kill kills the daemon (SIGKILL) and returns when it is gone. It stays dead until Start.
-func (h *Host) Kill(ctx context.Context) error {
-	h.begin(fallen, "kill -9")
-	h.finish(frozen) // the dead are not paused
-	return h.r.project.Engine.Kill(ctx, h.daemon)
-}
-
-// Stop stops the daemon cleanly (SIGTERM) and returns when it is gone. It is an error if it did not
-// end by itself, with success.
-func (h *Host) Stop(ctx context.Context) error {
-	const timeout = "15"
-	h.begin(fallen, "stop")
-	if _, err := h.r.project.Engine.Docker(ctx, "stop", "--time", timeout, h.daemon); err != nil {
-		return err
+// LoseDisk removes all that the daemon has on its host's disk: its socket, and the lock beside it. The
+// daemon must not run.
+func (h *Host) LoseDisk(ctx context.Context) {
+	if h.state(ctx).Running {
+		fail("%s must not run while its disk is lost: kill or stop it first", h.Name)
 	}
-	s, err := h.r.project.Engine.State(ctx, h.daemon)
-	if err == nil && s.Status != 0 {
-		err = fmt.Errorf("the daemon of %s was told to stop and ended with the status %d (137: it had to be killed after %s s)", h.Name, s.Status, timeout)
-	}
-	return err
-}
-
-// Start starts the daemon after Kill, Stop, or its own end, and returns as soon as it runs. With
-// flags the container is recreated, for this start only, which takes longer.
-func (h *Host) Start(ctx context.Context, flags ...string) error {
-	if h.cut.active() {
-		return fmt.Errorf("the daemon of %s cannot be started while it is cut off: its network is new then, so cut or pause the coordinator's members instead", h.Name)
-	}
-	h.mu.Lock()
-	same := h.present && slices.Equal(h.flags, flags)
-	h.mu.Unlock()
-	if err := h.start(ctx, same, flags); err != nil {
-		return err
-	}
-	h.finish(fallen, frozen)
-	return nil
-}
-
-func (h *Host) start(ctx context.Context, same bool, flags []string) error {
-	engine := h.r.project.Engine
-	if same {
-		_, err := engine.Docker(ctx, "start", h.daemon)
-		return err
-	}
-	log, err := engine.Logs(ctx, h.daemon)
-	if err != nil {
-		return err
-	}
-	// Compose looks at all containers of the project, and fails if one goes meanwhile.
-	h.r.remaking.Lock()
-	defer h.r.remaking.Unlock()
-	if _, err := engine.Docker(ctx, "rm", "--force", h.daemon); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	h.flags, h.present = flags, false
-	h.log += log
-	h.mu.Unlock()
-	p := *h.r.project
-	p.Env = mergedEnv(p.Env, map[string]string{"DRILL_FLAGS": strings.Join(append(slices.Clone(h.r.options.Daemon), flags...), " ")})
-	err = p.Up(ctx, "daemon-"+strconv.Itoa(h.Index+1))
-	if err == nil {
-		h.mu.Lock()
-		h.present = true
-		h.mu.Unlock()
-	}
-	return err
-}
-
-// Running reports whether the daemon runs (a paused one does), and its exit status if not.
-func (h *Host) Running(ctx context.Context) (bool, int, error) {
-	s, err := h.r.project.Engine.State(ctx, h.daemon)
-	return s.Running, s.Status, err
-}
-
-// Pause freezes the daemon until Resume. Connections to its socket stay, and get nothing.
-func (h *Host) Pause(ctx context.Context) error {
-	h.begin(frozen, "paused")
-	_, err := h.r.project.Engine.Docker(ctx, "pause", h.daemon)
-	return err
-}
-
-// Resume ends a Pause.
-func (h *Host) Resume(ctx context.Context) error {
-	if _, err := h.r.project.Engine.Docker(ctx, "unpause", h.daemon); err != nil {
-		return err
-	}
-	h.finish(frozen)
-	return nil
+	h.fault(h.Name, "disk lost")
+	must(removeBelow(h.socketDir))
 }
 
 // silence has nobody ask the daemon for IDs until ask is called. It is no fault.
-func (h *Host) silence(ctx context.Context) error {
-	_, err := h.r.project.Engine.Docker(ctx, "pause", h.client)
-	return err
+func (h *Host) silence(ctx context.Context) {
+	mustGet(h.engine.Docker(ctx, "pause", h.client))
 }
 
 // ask ends a silence.
-func (h *Host) ask(ctx context.Context) error {
-	_, err := h.r.project.Engine.Docker(ctx, "unpause", h.client)
-	return err
+func (h *Host) ask(ctx context.Context) {
+	mustGet(h.engine.Docker(ctx, "unpause", h.client))
 }
 
-// ClearClaim deletes a claim from the coordinator, as an operator does with the program of the
-// host's daemon, which must run.
-func (h *Host) ClearClaim(ctx context.Context, name string) error {
-	h.r.instant("claim cleared", h.Name)
-	_, err := h.r.project.Engine.Docker(ctx, "exec", h.daemon, "/flakeward", "claims", "clear", "--yes", name)
-	return err
+// operate runs the program of the host's daemon, which must run, as an operator does, and returns what it
+// prints.
+func (h *Host) operate(ctx context.Context, args ...string) string {
+	return mustGet(h.engine.Docker(ctx, append([]string{"exec", h.container, "/flakeward"}, args...)...))
 }
 
-// Cut drops all packets to, from, or to and from the daemon, silently, until Heal. A second Cut
-// replaces the first. A cut does not outlast the daemon: Start refuses until Heal.
-func (h *Host) Cut(ctx context.Context, d Direction) error { return h.cut.make(ctx, d) }
-
-// Heal ends a Cut.
-func (h *Host) Heal(ctx context.Context) error { return h.cut.heal(ctx) }
-
-// Dropped is how many packets, in and out, were dropped by the cut that the last Heal ended. It is
-// an error if that is not known: the daemon did not run when it was healed, or it was cut off
-// again.
-func (h *Host) Dropped() (in, out uint64, err error) {
-	d, known := h.cut.dropped()
-	if !known {
-		return 0, 0, fmt.Errorf("nobody counted the packets that were dropped of %s: it was not healed, or its daemon did not run then", h.Name)
+// Info is what the daemon's INFO says.
+func (h *Host) Info(ctx context.Context) map[string]string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	// The name of a socket must be short, and the path here is not.
+	dir := mustGet(os.Open(h.socketDir))
+	defer dir.Close() // it was only opened
+	text, err := load.Ask(ctx, "/proc/self/fd/"+strconv.Itoa(int(dir.Fd()))+"/flakeward.sock", (*wire.Reader).Bulk, "INFO")
+	if err != nil {
+		fail("%s says nothing of itself: %w", h.Name, err)
 	}
-	return d.in, d.out, nil
+	return info.Parse(text).Map()
+}
+
+// number is an integer of INFO.
+func (h *Host) number(ctx context.Context, key string) int64 {
+	n, err := strconv.ParseInt(h.Info(ctx)[key], 10, 64)
+	if err != nil {
+		fail("%s: INFO: %s: %w", h.Name, key, err)
+	}
+	return n
+}
+
+// held is what a daemon says of the worker ID that it issues from.
+type held struct {
+	worker         int // -1: none
+	claimed        bool
+	claim, opening string
+	cluster        string
+	floor, ceiling generator.Tick
+	condition      string
+}
+
+func (h *Host) holds(ctx context.Context) held {
+	says := h.Info(ctx)
+	number := func(key string) int64 { return mustGet(strconv.ParseInt(says[key], 10, 64)) }
+	return held{
+		worker: int(number("worker_id")), claimed: says["claimed"] == "true", claim: says["claim"], opening: says["opening"],
+		cluster: says["cluster_id"], floor: generator.Tick(number("floor")), ceiling: generator.Tick(number("ceiling")), condition: says["condition"],
+	}
+}
+
+// Log is all that the daemon logged so far, over all its starts.
+func (h *Host) Log(ctx context.Context) string {
+	// For a container that has just ended, the engine was seen to send nothing for as long as it was
+	// waited for.
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	return mustGet(h.engine.Logs(ctx, h.container))
+}
+
+// logs waits until the daemon has logged all of parts, after what was logged before.
+func (h *Host) logs(ctx context.Context, before string, parts ...string) {
+	until(ctx, func() { says(h.Name, strings.TrimPrefix(h.Log(ctx), before), parts...) }, "the log of %s", h.Name)
+}
+
+// AwaitIDs waits until n more IDs than now have arrived at the host's clients.
+func (h *Host) AwaitIDs(ctx context.Context, n int) {
+	h.vain(h.watch.awaitIDs(ctx, n), "%d more IDs", n)
+}
+
+// AwaitAnswer waits for the first reply with IDs that was asked for after now.
+func (h *Host) AwaitAnswer(ctx context.Context) evidence.Reply {
+	return h.Await(ctx, "IDs", func(r evidence.Reply) bool { return r.Outcome == evidence.Got })
+}
+
+// AwaitRefusal waits for a refusal, of a request that was sent after now, that says all of parts. On a
+// slow machine one may come before it that is about something else.
+func (h *Host) AwaitRefusal(ctx context.Context, parts ...string) evidence.Reply {
+	return h.Await(ctx, fmt.Sprintf("a refusal that says %q", parts), func(r evidence.Reply) bool {
+		return r.Outcome == evidence.Refused && caught(func() { says(h.Name, r.Text, parts...) }) == nil
+	})
+}
+
+// Await waits for the first reply that want accepts, to a request that was sent after now.
+func (h *Host) Await(ctx context.Context, what string, want func(evidence.Reply) bool) evidence.Reply {
+	now := evidence.Now()
+	reply, err := h.watch.await(ctx, func(r evidence.Reply) bool { return r.Asked >= now && want(r) })
+	h.vain(err, "%s", what)
+	return reply
+}
+
+// AwaitNone waits until no client of the host has got an ID for d, from now on.
+func (h *Host) AwaitNone(ctx context.Context, d time.Duration) {
+	h.vain(h.watch.awaitNone(ctx, d), "an end of the IDs for %v", d)
+}
+
+// Received is how many IDs the host's clients have got so far.
+func (h *Host) Received() int {
+	_, n, _, _ := h.watch.seen()
+	return n
+}
+
+func (h *Host) vain(err error, format string, args ...any) {
+	if err != nil {
+		fail("waited in vain for %s on %s: %w", fmt.Sprintf(format, args...), h.Name, err)
+	}
 }

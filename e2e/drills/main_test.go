@@ -17,13 +17,13 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/report"
 )
 
 var (
@@ -53,48 +53,13 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-var errInterrupted = errors.New("interrupted")
-
-// interrupted returns a context that ends with SIGINT, SIGTERM, or when whoever started us is gone.
-func interrupted(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	parent := os.Getppid()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
-		for {
-			select {
-			case s := <-signals:
-				fmt.Fprintf(os.Stderr, "%v: what was started is being removed\n", s)
-				cancel(errInterrupted)
-				signal.Stop(signals) // the next one is the end
-				return
-			case <-ticker.C:
-				if os.Getppid() != parent {
-					cancel(errInterrupted)
-					return
-				}
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-done
-		signal.Stop(signals)
-	}
-}
-
 // TestDrills runs all drills on each coordinator, the coordinators side by side. One drill alone:
 // -run TestDrills/etcd/calm
 func TestDrills(t *testing.T) {
 	begun := time.Now()
-	ctx, stop := interrupted(context.Background())
+	// The next signal is the end.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	context.AfterFunc(ctx, stop)
 	t.Cleanup(stop)
 	// Before go test ends us by a panic, which would leave everything where it is.
 	if deadline, ok := t.Deadline(); ok {
@@ -118,7 +83,7 @@ func TestDrills(t *testing.T) {
 
 	suites := make([]*suite, len(coordinators))
 	t.Cleanup(func() {
-		var all []report.Drill
+		var all []Record
 		for _, s := range suites {
 			if s != nil {
 				all = append(all, s.drills...)
@@ -140,9 +105,9 @@ func TestDrills(t *testing.T) {
 		}
 	})
 	for i, c := range coordinators {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c, func(t *testing.T) {
 			t.Parallel()
-			suites[i] = newSuite(s, c.name, c.title)
+			suites[i] = &suite{session: s, coordinator: c, dir: filepath.Join(s.runs, c)}
 			t.Cleanup(func() {
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 				defer cancel()
@@ -164,8 +129,8 @@ func TestDrills(t *testing.T) {
 
 // wanted are the drills to be run on a coordinator, by its number.
 func wanted(coordinator int) (all []Drill) {
-	turn, directory := 0, coordinators[coordinator].name == onDirectory
-	for _, d := range registered {
+	turn, directory := 0, coordinators[coordinator] == onDirectory
+	for _, d := range drills {
 		switch {
 		case directory || d.On == onDirectory:
 			if directory && (d.On == onDirectory || d.On == onAll) {
@@ -192,7 +157,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 		return nil, err
 	}
 	s := &session{
-		engine: engine, image: *image, gate: newGate(), root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: prefixOf(*name, root),
+		engine: engine, image: *image, gate: &sync.RWMutex{}, root: root, runs: filepath.Join(root, "e2e", "runs"), prefix: prefixOf(*name, root),
 		user: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), long: *long, seed: *seed,
 	}
 	if os.Getuid() == 0 {
@@ -219,7 +184,7 @@ func newSession(ctx context.Context) (_ *session, err error) {
 	if err := errors.Join(engine.RemoveAll(ctx, s.prefix), s.clear()); err != nil {
 		return nil, fmt.Errorf("what an earlier run left cannot be removed: %w", err)
 	}
-	engine.Gate = s.gate.enter
+	engine.Gate = s.gate.RLocker()
 	return s, nil
 }
 
@@ -274,7 +239,7 @@ func (s *session) clear() error {
 }
 
 // enough is an error if all drills together did less than they are to show.
-func (s *session) enough(drills []report.Drill) error {
+func (s *session) enough(drills []Record) error {
 	leastIDs, leastFaults := uint64(10_000_000), 50
 	if s.long {
 		leastIDs, leastFaults = 100_000_000, 200
@@ -291,7 +256,7 @@ func (s *session) enough(drills []report.Drill) error {
 }
 
 // publish writes the report, and prepares the table, which is printed when all tests have ended.
-func (s *session) publish(begun time.Time, drills []report.Drill) {
+func (s *session) publish(begun time.Time, drills []Record) {
 	commit, _ := exec.Command("git", "-C", s.root, "rev-parse", "--short", "HEAD").Output()
 	took := time.Since(begun).Round(time.Second)
 	page := bytes.NewBufferString("# Drills\n\n")
@@ -301,7 +266,7 @@ func (s *session) publish(begun time.Time, drills []report.Drill) {
 	if *name != usual {
 		path = filepath.Join(s.runs, "report.md")
 	}
-	err := report.Table(page, drills)
+	err := tabulate(page, drills)
 	if err == nil {
 		err = os.WriteFile(path, page.Bytes(), 0o644)
 	}
@@ -310,7 +275,7 @@ func (s *session) publish(begun time.Time, drills []report.Drill) {
 			fmt.Printf("the report was not written: %v\n", err)
 		}
 		fmt.Printf("\nreport: %s (seed %d, %v)\n", path, s.seed, took)
-		_ = report.Table(os.Stdout, drills)
+		_ = tabulate(os.Stdout, drills)
 	}
 	finish.Store(&f)
 }

@@ -6,310 +6,293 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/flakeward/flakeward/audit"
+	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
+	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/connect"
 	"github.com/flakeward/flakeward/e2e/compose"
+	"github.com/flakeward/flakeward/generator"
 )
 
-// Members are the three members of the coordinator. Its methods may be called from several
-// goroutines. Those that break something note the fault. After each drill all members are brought
-// back, whatever the drill left.
+// Members are the three members of the coordinator; a directory has none. After each drill all of
+// them are brought back, whatever the drill left.
 type Members struct {
+	backend
 	r       *Run // the drill that runs, whose faults these are
 	project *compose.Project
-	backend backend
 	dir     string // with a directory of data for each member
-	names   []string
-	cuts    map[string]*cut
-
-	mu   sync.Mutex
-	ends map[string]func() // of faults that last, by member
+	all     []*box
 }
 
-// backend is what differs between coordinators. Addresses are those of members that run, by name.
-type backend interface {
-	// leads says which member leads, or "" as long as a majority does not follow one; and how many
-	// members serve.
-	leads(ctx context.Context, addresses map[string]string) (leader string, serving int)
-	// stores makes one write.
-	stores(ctx context.Context, addresses map[string]string) error
-	history(ctx context.Context, tree string) ([]history.Version, error)
-	claims(ctx context.Context, tree string) ([]string, error)
-	// record returns the cluster record.
-	record(ctx context.Context, tree string) ([]byte, error)
-	url(tree string) string
+// backend is what differs between coordinators.
+type backend struct {
+	file   string // of compose, in deploy
+	scheme string
+	port   string
+	// asks a member whether it follows a leader, or leads.
+	status  func(ctx context.Context, address string) (follows, leads bool)
+	history func(ctx context.Context, m *Members, tree string) ([]history.Version, error)
+}
+
+var backends = map[string]backend{
+	"etcd":      {"compose.yaml", "etcd", ":2379", etcdStatus, etcdHistory},
+	"zookeeper": {"compose.zookeeper.yaml", "zk", ":2181", zookeeperStatus, zookeeperHistory},
+	onDirectory: {},
 }
 
 const memberCount = 3
 
-// memberEvery is how often members are looked at while something of them is awaited.
-const memberEvery = 50 * time.Millisecond
+// sampleTimeout is how long one member may take to say how it is.
+const sampleTimeout = 500 * time.Millisecond
 
-func (m *Members) container(name string) string { return m.project.Name + "-" + name }
+func etcdStatus(ctx context.Context, address string) (follows, leads bool) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{address}, Logger: zap.NewNop(), DialTimeout: sampleTimeout})
+	if err != nil {
+		return false, false
+	}
+	defer client.Close() // it was only asked
+	s, err := client.Status(ctx, address)
+	return err == nil && s.Leader != 0, err == nil && s.Leader == s.Header.MemberId
+}
 
-// Names are the members' names, as the methods below take them.
-func (m *Members) Names() []string { return slices.Clone(m.names) }
+func etcdHistory(ctx context.Context, m *Members, tree string) ([]history.Version, error) {
+	client, err := clientv3.New(clientv3.Config{Endpoints: m.addresses(ctx), Logger: zap.NewNop()})
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close() // it was only asked
+	return history.Etcd(ctx, client, tree)
+}
+
+func zookeeperStatus(ctx context.Context, address string) (follows, leads bool) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return false, false
+	}
+	defer conn.Close() // it was only asked
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	_, _ = io.WriteString(conn, "srvr") // who did not get it answers nothing
+	text, _ := io.ReadAll(conn)
+	// Only who has joined a quorum has a mode.
+	return strings.Contains(string(text), "\nMode: "), strings.Contains(string(text), "\nMode: leader")
+}
+
+func zookeeperHistory(_ context.Context, m *Members, tree string) ([]history.Version, error) {
+	var dirs []string
+	for _, member := range m.all {
+		dirs = append(dirs, filepath.Join(m.dir, member.Name))
+	}
+	return history.ZooKeeper(dirs, tree)
+}
+
+// url is where daemons find a tree.
+func (m *Members) url(tree string) string {
+	if len(m.all) == 0 {
+		return "dir:/coordinator/coord"
+	}
+	var names []string
+	for _, member := range m.all {
+		names = append(names, member.Name+m.port)
+	}
+	return m.scheme + "://" + strings.Join(names, ",") + tree
+}
+
+// outside is a tree's URL for this process, which has the addresses of those that run.
+func (m *Members) outside(ctx context.Context, tree string) string {
+	return m.scheme + "://" + strings.Join(m.addresses(ctx), ",") + tree
+}
 
 // addresses are those of the members that run and are not paused.
-func (m *Members) addresses(ctx context.Context) (map[string]string, error) {
-	all := map[string]string{}
-	for _, name := range m.names {
-		s, err := m.project.Engine.State(ctx, m.container(name))
-		if err != nil {
-			return nil, err
-		}
-		if s.Running && !s.Paused && s.Address != "" {
-			all[name] = s.Address
+func (m *Members) addresses(ctx context.Context) (all []string) {
+	for _, member := range m.all {
+		if address := m.address(ctx, member); address != "" {
+			all = append(all, address)
 		}
 	}
-	return all, nil
+	return all
 }
 
-// Leader is the name of the member that leads, as soon as there is one that a majority follows.
-func (m *Members) Leader(ctx context.Context) (leader string, err error) {
-	err = until(ctx, "a leader of the coordinator", memberEvery, func() (bool, error) {
-		addresses, err := m.addresses(ctx)
-		if err != nil {
-			return false, err
+func (m *Members) address(ctx context.Context, member *box) string {
+	s := member.state(ctx)
+	if !s.Running || s.Paused || s.Address == "" {
+		return ""
+	}
+	return s.Address + m.port
+}
+
+// lead is the member that leads, if there is one, and how many follow one.
+func (m *Members) lead(ctx context.Context) (leader *box, following int) {
+	var mu sync.Mutex
+	each(m.all, func(member *box) {
+		address := m.address(ctx, member)
+		ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+		defer cancel()
+		if address == "" {
+			return
 		}
-		leader, _ = m.backend.leads(ctx, addresses)
-		return leader != "", nil
+		follows, leads := m.status(ctx, address)
+		mu.Lock()
+		defer mu.Unlock()
+		if follows {
+			following++
+		}
+		if leads {
+			leader = member
+		}
 	})
-	return leader, err
+	return leader, following
 }
 
-// AwaitQuorum waits until the members have a leader and store a write.
-func (m *Members) AwaitQuorum(ctx context.Context) error { return m.await(ctx, memberCount/2+1) }
+// Leader is the member that leads, as soon as there is one that a majority follows.
+func (m *Members) Leader(ctx context.Context) (leader *box) {
+	until(ctx, func() {
+		following := 0
+		if leader, following = m.lead(ctx); leader == nil || following <= memberCount/2 {
+			fail("%d members follow %v", following, leader)
+		}
+	}, "a leader of the coordinator")
+	return leader
+}
 
-func (m *Members) await(ctx context.Context, members int) error {
-	return until(ctx, fmt.Sprintf("%d members of the coordinator that serve", members), memberEvery, func() (bool, error) {
-		addresses, err := m.addresses(ctx)
-		if err != nil {
-			return false, err
+// AwaitQuorum waits until the members have a leader and answer.
+func (m *Members) AwaitQuorum(ctx context.Context) { m.await(ctx, memberCount/2+1) }
+
+func (m *Members) await(ctx context.Context, members int) {
+	if len(m.all) == 0 {
+		return
+	}
+	until(ctx, func() {
+		if leader, following := m.lead(ctx); leader == nil || following < members {
+			fail("%d members follow %v", following, leader)
 		}
-		if leader, serving := m.backend.leads(ctx, addresses); leader == "" || serving < members {
-			return false, nil
+		m.operate(ctx, "/flakeward-drills", func(context.Context, coord.Operator) {})
+	}, "%d members of the coordinator that serve", members)
+}
+
+// operate looks at a tree as an operator's command does. There may be no cluster.
+func (m *Members) operate(ctx context.Context, tree string, do func(ctx context.Context, o coord.Operator)) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	o := mustGet(connect.Operate(connect.Config{URL: m.outside(ctx, tree)}))
+	defer o.Close() // it has only looked
+	if _, err := o.Inspect(ctx); !errors.Is(err, coord.ErrNoCluster) {
+		must(err)
+		do(ctx, o)
+	}
+}
+
+// Claims are the names of the claim nodes that there are now. The members must have a quorum.
+func (m *Members) Claims(ctx context.Context) (names []string) {
+	m.operate(ctx, m.r.tree(), func(ctx context.Context, o coord.Operator) {
+		for _, member := range mustGet(o.Members(ctx)) {
+			names = append(names, member.Claim)
 		}
-		return m.backend.stores(ctx, addresses) == nil, nil
 	})
+	slices.Sort(names)
+	return names
 }
 
-// begin notes a fault of members that lasts until finish, and ends those that they had.
-func (m *Members) begin(kind string, names ...string) {
-	for _, name := range names {
-		end := m.r.fault(kind, name)
-		m.finish(name)
-		m.mu.Lock()
-		m.ends[name] = end
-		m.mu.Unlock()
-	}
-}
-
-func (m *Members) finish(names ...string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, name := range names {
-		if end := m.ends[name]; end != nil {
-			end()
-			delete(m.ends, name)
-		}
-	}
-}
-
-// known returns an error if there is no member of that name.
-func (m *Members) known(name string) error {
-	if !slices.Contains(m.names, name) {
-		return fmt.Errorf("the coordinator has no member %q, only %v", name, m.names)
-	}
-	return nil
-}
-
-// containers are the members' containers, of those that want accepts.
-func (m *Members) containers(ctx context.Context, want func(compose.State) bool) (containers, names []string, err error) {
-	for _, name := range m.names {
-		s, err := m.project.Engine.State(ctx, m.container(name))
-		if err != nil {
-			return nil, nil, err
-		}
-		if want(s) {
-			containers, names = append(containers, m.container(name)), append(names, name)
-		}
-	}
-	return containers, names, nil
-}
-
-// Kill kills a member (SIGKILL) and returns when it is gone.
-func (m *Members) Kill(ctx context.Context, name string) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	m.begin("kill -9", name)
-	m.cuts[name].gone()
-	return m.project.Engine.Kill(ctx, m.container(name))
-}
-
-// Start starts a member that was killed, with its data. It does not wait until it answers.
-func (m *Members) Start(ctx context.Context, name string) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	if _, err := m.project.Engine.Docker(ctx, "start", m.container(name)); err != nil {
-		return err
-	}
-	m.finish(name)
-	return nil
-}
-
-// KillAll kills all members that run.
-func (m *Members) KillAll(ctx context.Context) error {
-	containers, names, err := m.containers(ctx, func(s compose.State) bool { return s.Running })
-	if err != nil || len(containers) == 0 {
-		return err
-	}
-	m.begin("kill -9", names...)
-	return m.killed(ctx, containers)
-}
-
-func (m *Members) killed(ctx context.Context, containers []string) error {
-	for _, c := range m.cuts {
-		c.gone()
-	}
-	return m.project.Engine.Kill(ctx, containers...)
-}
-
-// StopAll stops all members that run, in order.
-func (m *Members) StopAll(ctx context.Context) error {
-	containers, names, err := m.containers(ctx, func(s compose.State) bool { return s.Running })
-	if err != nil || len(containers) == 0 {
-		return err
-	}
-	m.begin("stop", names...)
-	for _, name := range names {
-		m.cuts[name].gone()
-	}
-	_, err = m.project.Engine.Docker(ctx, append([]string{"stop", "--time", "10"}, containers...)...)
-	return err
-}
+// KillAll kills all members.
+func (m *Members) KillAll(ctx context.Context) { each(m.all, func(b *box) { b.Kill(ctx) }) }
 
 // StartAll starts all members that do not run, with their data. It does not wait until they answer.
-func (m *Members) StartAll(ctx context.Context) error {
-	containers, names, err := m.containers(ctx, func(s compose.State) bool { return !s.Running })
-	if err != nil || len(containers) == 0 {
-		return err
-	}
-	if _, err := m.project.Engine.Docker(ctx, append([]string{"start"}, containers...)...); err != nil {
-		return err
-	}
-	m.finish(names...)
-	return nil
-}
+func (m *Members) StartAll(ctx context.Context) { each(m.all, func(b *box) { b.Start(ctx) }) }
 
-// Pause freezes a member until Resume.
-func (m *Members) Pause(ctx context.Context, name string) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	m.begin("paused", name)
-	_, err := m.project.Engine.Docker(ctx, "pause", m.container(name))
-	return err
-}
-
-// Resume ends a Pause.
-func (m *Members) Resume(ctx context.Context, name string) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	if _, err := m.project.Engine.Docker(ctx, "unpause", m.container(name)); err != nil {
-		return err
-	}
-	m.finish(name)
-	return nil
-}
-
-// Cut drops all packets of a member in one or both directions, silently, until Heal.
-func (m *Members) Cut(ctx context.Context, name string, d Direction) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	return m.cuts[name].make(ctx, d)
-}
-
-// Heal ends a Cut.
-func (m *Members) Heal(ctx context.Context, name string) error {
-	if err := m.known(name); err != nil {
-		return err
-	}
-	return m.cuts[name].heal(ctx)
-}
-
-// Wipe kills all members, deletes their data, starts them anew, and waits for a quorum: one fault.
-// The history until then is kept, and judged apart. So that it is whole, the daemons are cut off
+// Lose has the members lose all their data, and start with that of a backup, or with nothing where that is
+// empty. The history until then is kept, and judged apart. So that it is whole, the daemons are cut off
 // before it is read, and are so until the new members serve.
-func (m *Members) Wipe(ctx context.Context) error {
-	r := m.r
-	defer r.fault("wiped", "")()
-	var reached []*Host
-	for _, h := range r.Hosts {
-		running, _, err := h.Running(ctx)
-		if err != nil {
-			return err
+func (m *Members) Lose(ctx context.Context, backup string) {
+	m.r.Fault("", "data lost")
+	m.unseen(ctx, func() {
+		m.r.past = append(m.r.past, m.r.History(ctx))
+		m.KillAll(ctx)
+		for _, member := range m.all {
+			must(removeBelow(filepath.Join(m.dir, member.Name)))
 		}
-		if running && !h.cut.active() {
-			reached = append(reached, h)
+		if backup != "" {
+			must(exec.CommandContext(ctx, "cp", "-a", backup+"/.", m.dir).Run())
 		}
-	}
-	if err := Each(reached, func(h *Host) error { return h.cut.hide(ctx) }); err != nil {
-		return err
-	}
-	versions, err := r.History(ctx)
-	if err != nil {
-		return fmt.Errorf("the history before the coordinator is wiped: %w", err)
-	}
-	r.mu.Lock()
-	r.past = append(r.past, versions)
-	r.mu.Unlock()
+		m.StartAll(ctx)
+		m.AwaitQuorum(ctx)
+	})
+}
 
-	containers, _, err := m.containers(ctx, func(s compose.State) bool { return s.Running })
-	if err != nil {
-		return err
-	}
-	if err := m.killed(ctx, containers); err != nil {
-		return err
-	}
-	for _, name := range m.names {
-		if err := removeBelow(filepath.Join(m.dir, name)); err != nil {
-			return err
+// Backup stops the members, copies their data, and starts them.
+func (m *Members) Backup(ctx context.Context) (at string) {
+	each(m.all, func(b *box) { b.Stop(ctx) })
+	at = filepath.Join(m.r.Dir, "backup")
+	must(exec.CommandContext(ctx, "cp", "-a", m.dir, at).Run())
+	m.StartAll(ctx)
+	m.AwaitQuorum(ctx)
+	return at
+}
+
+// Raise raises the cluster's floor, while no daemon can write: what was stored before is known then.
+func (m *Members) Raise(ctx context.Context, to generator.Tick) {
+	m.unseen(ctx, func() {
+		order := int64(0)
+		for _, v := range m.r.History(ctx) {
+			order = max(order, v.Order)
 		}
-	}
-	if err := m.StartAll(ctx); err != nil {
-		return err
-	}
-	if err := m.AwaitQuorum(ctx); err != nil {
-		return err
-	}
-	return Each(reached, func(h *Host) error { return h.cut.heal(ctx) })
+		m.operate(ctx, m.r.tree(), func(ctx context.Context, o coord.Operator) { mustGet(o.Raise(ctx, to)) })
+		m.r.raises = append(m.r.raises, audit.Raise{Tree: len(m.r.past), Last: len(m.r.past), Order: order, At: evidence.Now(), Floor: to})
+	})
+}
+
+// unseen calls do while all daemons are cut off.
+func (m *Members) unseen(ctx context.Context, do func()) {
+	each(m.r.Hosts, func(h *Host) { h.Cut(ctx, Both) })
+	do()
+	each(m.r.Hosts, func(h *Host) { h.Heal(ctx) })
 }
 
 // restore brings all members back, whatever was done to them, and waits until all serve.
-func (m *Members) restore(ctx context.Context) error {
-	var errs []error
-	for _, name := range m.names {
-		s, err := m.project.Engine.State(ctx, m.container(name))
-		if err == nil && s.Paused {
-			err = m.Resume(ctx, name)
+func (m *Members) restore(ctx context.Context) {
+	each(m.all, func(member *box) {
+		if member.state(ctx).Paused {
+			member.Resume(ctx)
 		}
-		if err == nil && m.cuts[name].active() {
-			err = m.Heal(ctx, name)
+		if member.isCut() {
+			member.Heal(ctx)
 		}
-		errs = append(errs, err)
+		member.Start(ctx)
+	})
+	m.await(ctx, memberCount)
+}
+
+// logs keeps the members' logs.
+func (m *Members) logs(ctx context.Context) error {
+	return caught(func() {
+		for _, member := range m.all {
+			text := mustGet(member.engine.Logs(ctx, member.container))
+			must(os.WriteFile(filepath.Join(m.dir, member.Name+".log"), []byte(text), 0o644))
+		}
+	})
+}
+
+// removeBelow removes all that is in a directory, and leaves it.
+func removeBelow(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 	}
-	errs = append(errs, m.StartAll(ctx))
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("the coordinator cannot be brought back: %w", err)
+	if err != nil {
+		return fmt.Errorf("%s is not emptied: %w", dir, err)
 	}
-	return m.await(ctx, memberCount)
+	return nil
 }

@@ -6,200 +6,138 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/flakeward/flakeward/audit"
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/e2e/compose"
-	"github.com/flakeward/flakeward/e2e/report"
 )
 
-// run runs a drill from the first container to the last, and fills in its record. What is wrong is
-// in the record's Failed.
-func (s *suite) run(ctx context.Context, d Drill, record *report.Drill, log func(string, ...any)) {
+// run runs a drill from the first container to the last. What is wrong is in the record's Failed.
+func (s *suite) run(ctx context.Context, d Drill, log func(string, ...any)) (record *Record) {
+	record = &Record{Name: d.Name, Coordinator: s.coordinator}
 	var failed []string
-	fail := func(what string, err error) {
+	fails := func(what string, err error) bool {
 		if err != nil {
 			failed = append(failed, what+": "+err.Error())
 		}
+		return err != nil
 	}
 	defer func() { record.Failed = strings.Join(failed, "; ") }()
-
+	if fails("the coordinator does not start", caught(func() { s.start(ctx) })) {
+		return record
+	}
 	r, err := s.newRun(d, log)
-	if err != nil {
-		fail("it cannot be set up", err)
-		return
+	if fails("it cannot be set up", err) {
+		return record
 	}
 	defer r.file.Close() // the log has the steps too
-	s.members.r, s.members.ends = r, map[string]func(){}
+	s.members.r = r
 
+	res := &Result{Record: record, Run: r}
+	var judge func(res *Result)
 	setup := time.Now()
-	err = r.up(ctx)
-	record.Began = evidence.Now()
-	fail("the hosts do not serve", err)
+	ready := !fails("the hosts do not serve", caught(func() { r.up(ctx) }))
 	log("set up in %v", time.Since(setup).Round(time.Millisecond))
-	played := false
-	if err == nil {
-		r.made, err = r.floor(ctx)
-		fail("the cluster record cannot be read", err)
+	res.Began = evidence.Now()
+	if ready {
+		ctx, cancel := context.WithTimeoutCause(ctx, r.options.Limit, fmt.Errorf("the drill's time of %v is over", r.options.Limit))
+		ready = !fails("the script", caught(func() { judge = d.Script(ctx, r) }))
+		cancel()
 	}
-	if err == nil {
-		err = r.script(ctx, d)
-		played = err == nil
-		fail("the script", err)
-	}
-	record.Ended = evidence.Now()
-	record.Faults = r.noted(record.Ended)
+	res.Ended = evidence.Now()
+	record.Faults = r.faults
 
 	// From here on nothing may be left out because the time is up.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	teardown := time.Now()
-	res := &Result{Drill: record, Run: r}
-	fail("it cannot be ended in order", s.down(ctx, r, res))
+	known := s.down(ctx, r, fails, res)
 	log("taken down in %v", time.Since(teardown).Round(time.Millisecond))
-	if res.hosts == nil {
-		return
+	if !known { // each acknowledgement would look like a lie
+		return record
 	}
-	_, release, err := s.gate.hold(ctx)
-	if err != nil {
-		fail("it was not judged", err)
-		return
-	}
-	defer release()
+	s.gate.RLock()
+	defer s.gate.RUnlock()
 	judging := time.Now()
-	failed = append(failed, r.judged(d, res, played)...)
+	fails("it cannot be judged", r.judged(res, ready))
+	if ready {
+		fails("the judge", caught(func() { judge(res) }))
+	}
+	failed = append(failed, res.failed...)
 	log("judged in %v", time.Since(judging).Round(time.Millisecond))
-}
-
-// script runs the drill's script within its time. A panic of it is an error: everything has to be
-// taken down all the same.
-func (r *Run) script(ctx context.Context, d Drill) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, r.options.Limit, fmt.Errorf("the drill's time of %v is over", r.options.Limit))
-	defer cancel()
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case failure:
-			err = p.error
-		default:
-			err = fmt.Errorf("panic: %v", p)
-			r.log("%v\n%s", err, debug.Stack())
-		}
-	}()
-	d.Script(ctx, r)
-	return nil
+	return record
 }
 
 // down ends a drill: the clients in order, so that all is recorded, then the daemons. The
 // coordinator is brought back and its history is read, the logs are kept, and nothing is left but
-// files.
-func (s *suite) down(ctx context.Context, r *Run, res *Result) error {
-	var errs []error
-	note := func(err error) { errs = append(errs, err) }
-	engine := s.engine
-	var clients, daemons []string
+// files. It returns whether there is all that is judged.
+func (s *suite) down(ctx context.Context, r *Run, fails func(what string, err error) bool, res *Result) (known bool) {
+	var clients []string
 	for _, h := range r.Hosts {
-		clients, daemons = append(clients, h.client), append(daemons, h.daemon)
+		clients = append(clients, h.client)
 	}
-	note(s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
-	const flushTimeout = "30" // seconds
-	_, err := engine.Docker(ctx, append([]string{"stop", "--time", flushTimeout}, clients...)...)
-	note(err)
-	note(s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
-
-	var both sync.WaitGroup
-	var restored error
-	both.Go(func() { restored = s.members.restore(ctx) })
-	// The dead cannot be killed, and one that was recreated in vain is not there.
-	_, _ = engine.Docker(ctx, append([]string{"kill"}, daemons...)...)
-	for _, h := range r.Hosts {
-		text, err := h.Log(ctx)
-		note(err)
-		note(os.WriteFile(filepath.Join(r.Dir, "logs", "daemon-"+h.Name[len("host-"):]+".log"), []byte(text), 0o644))
-		text, err = engine.Logs(ctx, h.client)
-		note(err)
-		note(os.WriteFile(filepath.Join(r.Dir, "logs", "client-"+h.Name[len("host-"):]+".log"), []byte(text), 0o644))
-	}
-	for _, h := range r.Hosts {
-		replies, err := h.watch.end()
-		note(err)
-		res.hosts = append(res.hosts, newHostResult(h.Name, replies))
-	}
-	both.Go(func() {
-		if err := r.project.Remove(ctx); err != nil {
-			r.log("not all was removed: %v", err)
-		}
-	})
-	both.Wait()
-	note(restored)
-	if restored == nil {
-		res.History, err = r.History(ctx)
-		note(err)
-		res.known = err == nil
-	}
-	res.Past = r.past
-	note(keepHistory(filepath.Join(r.Dir, "history.jsonl"), res.Past, res.History))
-	note(keepLines(filepath.Join(r.Dir, "faults.jsonl"), res.Drill.Faults))
-	return errors.Join(errs...)
+	fails("the clients", s.clients(ctx, r, "has ended by itself: nothing was asked from then on", func(c compose.State) bool { return c.Running }))
+	_, err := s.engine.Docker(ctx, append([]string{"stop", "--time", "30"}, clients...)...)
+	fails("the clients", err)
+	fails("the clients", s.clients(ctx, r, "did not end in order: what it had not written is missing", func(c compose.State) bool { return c.Status == 0 }))
+	unread := fails("the evidence", caught(func() {
+		each(r.Hosts, func(h *Host) {
+			_, _ = s.engine.Docker(ctx, "kill", h.container) // the dead cannot be killed
+			for name, container := range map[string]string{"daemon": h.container, "client": h.client} {
+				text := mustGet(s.engine.Logs(ctx, container))
+				must(os.WriteFile(filepath.Join(r.Dir, "logs", name+strings.TrimPrefix(h.Name, "host")+".log"), []byte(text), 0o644))
+			}
+			h.Replies = inOrder(mustGet(h.watch.end()))
+		})
+	}))
+	fails("not all was removed", r.project.Remove(ctx))
+	unknown := fails("the coordinator", caught(func() {
+		s.members.restore(ctx)
+		res.History, res.Past = r.History(ctx), r.past
+		keepHistory(filepath.Join(r.Dir, "history.jsonl"), append(slices.Clone(r.past), res.History))
+	}))
+	return !unread && !unknown
 }
 
 // clients says which clients are not as they should be. One that is gone fails no request, and
 // stalls nobody.
 func (s *suite) clients(ctx context.Context, r *Run, wrong string, well func(compose.State) bool) error {
-	var errs []error
-	for _, h := range r.Hosts {
-		c, err := s.engine.State(ctx, h.client)
-		if err == nil && !well(c) {
-			err = fmt.Errorf("the client of %s %s (status %d)", h.Name, wrong, c.Status)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return caught(func() {
+		each(r.Hosts, func(h *Host) {
+			if c := mustGet(s.engine.State(ctx, h.client)); !well(c) {
+				fail("the client of %s %s (status %d)", h.Name, wrong, c.Status)
+			}
+		})
+	})
 }
 
-// keepLines writes a line of JSON for each.
-func keepLines[T any](path string, all []T) error {
-	var b bytes.Buffer
-	for _, one := range all {
-		line, err := json.Marshal(one)
-		if err != nil {
-			return err
-		}
-		b.Write(line)
-		b.WriteByte('\n')
-	}
-	return os.WriteFile(path, b.Bytes(), 0o644)
-}
-
-// keepHistory numbers the trees: 0 is the first, and one more follows each wipe.
-func keepHistory(path string, past [][]history.Version, now []history.Version) error {
+// keepHistory writes a line of JSON for each version. It numbers the trees: one more follows each wipe.
+func keepHistory(path string, trees [][]history.Version) {
 	type line struct {
 		Tree int
 		history.Version
 	}
-	var lines []line
-	for tree, versions := range append(slices.Clone(past), now) {
+	var b bytes.Buffer
+	to := json.NewEncoder(&b)
+	for tree, versions := range trees {
 		for _, v := range versions {
-			lines = append(lines, line{tree, v})
+			must(to.Encode(line{tree, v}))
 		}
 	}
-	return keepLines(path, lines)
+	must(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
-// judged judges the evidence and returns why the drill failed, other than by violations.
-func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
-	record := res.Drill
-	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Floor: r.made, Past: res.Past, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true}
+// judged judges the evidence. What fails of a drill that was played to its end, other than by violations, is
+// in the result.
+func (r *Run) judged(res *Result, played bool) error {
+	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Past: res.Past, Floor: r.made, Raises: r.raises, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true}
 	for i, h := range r.Hosts {
 		site := audit.Host{Name: h.Name, Steps: h.steps}
 		site.Daemons, _ = filepath.Glob(filepath.Join(h.dir, "daemon", "*.events"))
@@ -210,40 +148,17 @@ func (r *Run) judged(d Drill, res *Result, played bool) (failed []string) {
 		} else {
 			cluster.Hosts = append(cluster.Hosts, site)
 		}
-		if got := res.hosts[i].IDs(0, endless); played && got < r.options.Least {
-			failed = append(failed, fmt.Sprintf("%s got %d IDs, and at least %d were to come: the drill shows nothing", h.Name, got, r.options.Least))
+		if got := h.Replies.IDs(0, endless); played && got < r.options.Least {
+			res.Fail("%s got %d IDs, and at least %d were to come: the drill shows nothing", h.Name, got, r.options.Least)
 		}
+		begun, _ := h.Replies.First(0)
+		res.LongestStall = max(res.LongestStall, h.Replies.LongestStall(begun.Answered, res.Ended))
 	}
-	if played && len(record.Faults) == 0 && !r.options.NoFault {
-		failed = append(failed, "nothing was broken: the drill shows nothing")
-	}
-	record.LongestStall, record.Recovery = res.stall(), res.recovery()
-
-	if !res.known { // without it each acknowledgement would look like a lie
-		return append(failed, "it cannot be judged: the coordinator's history was not read")
+	if played && len(res.Faults) == 0 && !r.options.NoFault {
+		res.Fail("nothing was broken: the drill shows nothing")
 	}
 	var err error
-	if res.Verdict, err = audit.Judge(cluster); err != nil {
-		return append(failed, "it cannot be judged: "+err.Error())
-	}
-	record.IDs, record.Received = res.Verdict.Issued, res.Verdict.Received
-	record.Violations, record.Examples = res.Verdict.Violations(), res.Verdict.Examples()
-	if played && d.Judge != nil {
-		if err := r.judgedBy(d, res); err != nil {
-			failed = append(failed, err.Error())
-		}
-		failed = append(failed, res.failed...)
-	}
-	return failed
-}
-
-func (r *Run) judgedBy(d Drill, res *Result) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in Judge: %v", p)
-			r.log("%v\n%s", err, debug.Stack())
-		}
-	}()
-	d.Judge(res)
-	return nil
+	res.Verdict, err = audit.Judge(cluster)
+	res.IDs, res.Violations, res.Examples = res.Verdict.Issued, res.Verdict.Violations(), res.Verdict.Examples()
+	return err
 }

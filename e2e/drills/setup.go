@@ -5,7 +5,6 @@ package drills
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -28,146 +27,96 @@ func (o Options) withDefaults() Options {
 	o.Hosts = cmp.Or(o.Hosts, 3)
 	o.Ready = cmp.Or(o.Ready, o.Hosts)
 	o.Layout = cmp.Or(o.Layout, "flakeward")
-	o.TTL = cmp.Or(o.TTL, 2*time.Second)
 	o.Window = cmp.Or(o.Window, 20*time.Second)
-	o.Publish = cmp.Or(o.Publish, 500*time.Millisecond)
 	o.MaxBlock = cmp.Or(o.MaxBlock, 2*time.Second)
 	o.Least = cmp.Or(o.Least, 100)
 	o.Lead = cmp.Or(o.Lead, apart+clockguard.MaxForward+100*time.Millisecond)
 	return o
 }
 
-// environment is what all daemons of a drill are told.
-func (o Options) environment() map[string]string {
-	return mergedEnv(map[string]string{
-		"FLAKEWARD_LAYOUT":    o.Layout,
-		"FLAKEWARD_TTL":       o.TTL.String(),
-		"FLAKEWARD_WINDOW":    o.Window.String(),
-		"FLAKEWARD_PUBLISH":   o.Publish.String(),
-		"FLAKEWARD_MAX_BLOCK": o.MaxBlock.String(),
-	}, o.Env)
-}
-
-func mergedEnv(all ...map[string]string) map[string]string {
-	merged := map[string]string{}
-	for _, m := range all {
-		maps.Copy(merged, m)
+// environment is what all daemons of a drill are told, a line each.
+func (o Options) environment() string {
+	all := map[string]string{
+		"FLAKEWARD_LAYOUT": o.Layout, "FLAKEWARD_TTL": ttl.String(), "FLAKEWARD_WINDOW": o.Window.String(),
+		"FLAKEWARD_PUBLISH": publish.String(), "FLAKEWARD_MAX_BLOCK": o.MaxBlock.String(),
 	}
-	return merged
-}
-
-// newRun makes a drill's folder, with all that its containers need in it.
-func (s *suite) newRun(d Drill, log func(string, ...any)) (*Run, error) {
-	o := d.Options.withDefaults()
-	layout, err := generator.ParseLayout(o.Layout)
-	if err != nil {
-		return nil, err
-	}
-	r := &Run{
-		Name: d.Name, Coordinator: s.coordinator, Dir: filepath.Join(s.dir, d.Name), Members: s.members, Layout: layout, Long: s.long, Seed: s.seed,
-		options: o, gate: s.gate, log: log, begun: evidence.Now(),
-	}
-	if err := os.MkdirAll(filepath.Join(r.Dir, "logs"), 0o755); err != nil {
-		return nil, err
-	}
-	if r.file, err = os.Create(filepath.Join(r.Dir, "steps.txt")); err != nil {
-		return nil, err
-	}
+	maps.Copy(all, o.Env)
 	var lines strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(o.environment())) {
-		fmt.Fprintf(&lines, "%s=%s\n", name, o.environment()[name])
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&lines, "%s=%s\n", name, all[name])
 	}
-	if err := os.WriteFile(filepath.Join(r.Dir, "daemon.env"), []byte(lines.String()), 0o644); err != nil {
-		return nil, err
-	}
-	r.project = &compose.Project{
-		Engine: s.engine, Name: s.prefix + s.coordinator + "-" + strings.ReplaceAll(d.Name, ".", "_"),
-		Files: []string{filepath.Join(r.Dir, "hosts.json")},
+	return lines.String()
+}
+
+// newRun makes a drill's folder, with all that its containers need in it. e2e/compose.hosts.yaml has the
+// containers.
+func (s *suite) newRun(d Drill, log func(string, ...any)) (r *Run, err error) {
+	o := d.Options.withDefaults()
+	r = &Run{
+		Name: d.Name, Coordinator: s.coordinator, Dir: filepath.Join(s.dir, d.Name), Members: s.members, Long: s.long, Seed: s.seed,
+		options: o, gate: s.gate, log: log, begun: evidence.Now(),
+		project: &compose.Project{
+			Engine: s.engine, Name: s.prefix + s.coordinator + "-" + strings.ReplaceAll(d.Name, ".", "_"), Files: []string{s.file("e2e", "compose.hosts.yaml")},
+		},
 	}
 	r.project.Env = map[string]string{
-		"DRILL_USER":   s.user,
-		"DRILL_DIR":    r.Dir,
-		"DRILL_COORD":  s.members.backend.url(r.tree()),
-		"DRILL_IMAGE":  s.image,
-		"DRILL_FLAGS":  strings.Join(o.Daemon, " "),
-		"DRILL_CLIENT": strings.Join(o.Client, " "),
+		"DRILL_PROJECT": r.project.Name, "DRILL_USER": s.user, "DRILL_DIR": r.Dir, "DRILL_COORD": s.members.url(r.tree()),
+		"DRILL_IMAGE": s.image, "DRILL_FLAGS": o.Flags, "DRILL_CLIENT": o.Client,
+		"DRILL_NETWORK": s.members.project.Name + "_default", "DRILL_EXTERNAL": "true",
 	}
-	if s.coordinator == onDirectory {
-		at := filepath.Join(r.Dir, "coordinator", "coord")
-		if err := errors.Join(s.own(filepath.Dir(at), 0o700), s.own(at, 0o700), s.own(filepath.Join(r.Dir, "records"), 0o700), inject.MakeOldCluster(context.Background(), "dir:"+at, o.Layout, o.Window)); err != nil {
-			return nil, err
+	return r, caught(func() {
+		r.Layout = mustGet(generator.ParseLayout(o.Layout))
+		must(os.MkdirAll(filepath.Join(r.Dir, "logs"), 0o755))
+		r.file = mustGet(os.Create(filepath.Join(r.Dir, "steps.txt")))
+		must(os.WriteFile(filepath.Join(r.Dir, "daemon.env"), []byte(o.environment()), 0o644))
+		if s.coordinator == onDirectory {
+			s.newDirectory(r)
 		}
-	}
-	for i := range o.Hosts {
-		if err := s.newHost(r, i); err != nil {
-			return nil, err
+		for i := range o.Hosts {
+			s.newHost(r, i)
 		}
-	}
-	return r, s.describe(r)
+	})
 }
 
-func (s *suite) newHost(r *Run, i int) error {
+// newDirectory makes what the daemons of a drill have in common on a directory: it, and what they note of
+// it.
+func (s *suite) newDirectory(r *Run) {
+	at := filepath.Join(r.Dir, "coordinator")
+	s.own(at, 0o700)
+	s.own(filepath.Join(at, "coord"), 0o700)
+	s.own(filepath.Join(r.Dir, "records"), 0o700)
+	must(inject.MakeOldCluster(context.Background(), "dir:"+filepath.Join(at, "coord"), r.options.Layout, r.options.Window))
+	if r.options.Small {
+		at = "small" // a volume
+	}
+	r.project.Files = append(r.project.Files, s.file("e2e", "compose.directory.yaml"))
+	maps.Copy(r.project.Env, map[string]string{
+		"DRILL_COORDINATOR": at, "DRILL_UID": strings.Split(s.user, ":")[0], "DRILL_NETWORK": r.project.Name + "_default", "DRILL_EXTERNAL": "false",
+	})
+}
+
+func (s *suite) newHost(r *Run, i int) {
 	number := strconv.Itoa(i + 1)
 	h := &Host{
-		Name: "host-" + number, Index: i, r: r,
-		daemon: r.project.Name + "-daemon-" + number, client: r.project.Name + "-client-" + number,
-		ends: map[string]func(){}, present: true,
+		box:   box{Name: "host-" + number, engine: s.engine, container: r.project.Name + "-daemon-" + number, fault: r.Fault},
+		Index: i, r: r, client: r.project.Name + "-client-" + number, dir: filepath.Join(r.Dir, "host-"+number),
 	}
-	h.dir = filepath.Join(r.Dir, h.Name)
 	h.socketDir = filepath.Join(h.dir, "socket")
 	if r.options.Shared && i > 0 {
 		h.socketDir = r.Hosts[0].socketDir
 	}
-	h.cut = &cut{engine: s.engine, container: h.daemon, note: func(kind string) func() { return r.fault(kind, h.Name) }}
 	r.Hosts = append(r.Hosts, h)
-	if err := os.MkdirAll(h.dir, 0o755); err != nil {
-		return err
+	r.project.Env["DRILL_SOCKET_"+number] = h.socketDir
+	must(os.MkdirAll(h.dir, 0o755))
+	s.own(h.socketDir, 0o755)
+	for _, name := range []string{"clock", "daemon", "client"} {
+		s.own(filepath.Join(h.dir, name), 0o755)
 	}
-	for _, dir := range []struct {
-		path string
-		mode os.FileMode
-	}{
-		{h.socketDir, 0o755},
-		{filepath.Join(h.dir, "clock"), 0o755}, {filepath.Join(h.dir, "daemon"), 0o755}, {filepath.Join(h.dir, "client"), 0o755},
-	} {
-		if err := s.own(dir.path, dir.mode); err != nil {
-			return fmt.Errorf("the folder of %s: %w", h.Name, err)
-		}
-	}
-	return nil
-}
-
-// operate runs a command of the drill's program, as an operator does.
-func (r *Run) operate(ctx context.Context, args ...string) error {
-	_, err := r.project.Engine.Docker(ctx, append([]string{
-		"run", "--rm", "--network", r.Members.project.Name + "_default", "--env-file", filepath.Join(r.Dir, "daemon.env"), "--env", "FLAKEWARD_COORD=" + r.project.Env["DRILL_COORD"],
-		r.project.Env["DRILL_IMAGE"],
-	}, args...)...)
-	return err
-}
-
-// longGrant is the least that the second grant of a process reaches ahead.
-const longGrant = 10 * time.Second
-
-// granted is how far ahead the daemon of a host may issue; 0: that is not known.
-func (h *Host) granted(ctx context.Context) time.Duration {
-	info, err := h.Info(ctx)
-	ahead, bad := strconv.Atoi(info["marks_ahead_ms"])
-	if err != nil || bad != nil {
-		return 0
-	}
-	return time.Duration(ahead) * time.Millisecond
-}
-
-// grown reports whether the daemon of a host has more than the short first grant of a process: half of
-// a later one, or of the window, is left.
-func (h *Host) grown(ctx context.Context) bool {
-	return h.granted(ctx) >= min(cmp.Or(h.r.options.Window, longGrant), longGrant)/2
 }
 
 // up starts all daemons and clients and waits until as many hosts serve as the drill wants, each with
 // a grant on which it can live through a fault.
-func (r *Run) up(ctx context.Context) error {
+func (r *Run) up(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
 	var services []string
@@ -177,24 +126,20 @@ func (r *Run) up(ctx context.Context) error {
 		h.watch = startWatch(filepath.Join(h.dir, "client"))
 	}
 	if r.Coordinator != onDirectory {
-		if err := r.operate(ctx, "old-cluster", r.options.Layout, r.options.Window.String()); err != nil {
-			return err
-		}
+		must(inject.MakeOldCluster(ctx, r.Members.outside(ctx, r.tree()), r.options.Layout, r.options.Window))
 	}
-	if err := r.project.Up(ctx, services...); err != nil {
-		return err
-	}
-	return until(ctx, fmt.Sprintf("%d of %d hosts to serve", r.options.Ready, len(r.Hosts)), watchEvery, func() (bool, error) {
-		serving := 0
+	must(r.project.Up(ctx, services...))
+	until(ctx, func() {
+		serving, last := 0, error(nil)
 		for _, h := range r.Hosts {
-			_, received, _, err := h.watch.seen()
-			if err != nil {
-				return false, err
-			}
-			if received > 0 && h.grown(ctx) {
+			err := caught(func() { h.grown(ctx) })
+			if h.Received() > 0 && err == nil {
 				serving++
 			}
+			last = cmp.Or(err, last)
 		}
-		return serving >= r.options.Ready, nil
-	})
+		if serving < r.options.Ready {
+			fail("%d do: %w", serving, last)
+		}
+	}, "%d of %d hosts to serve", r.options.Ready, len(r.Hosts))
 }

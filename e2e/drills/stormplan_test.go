@@ -27,7 +27,7 @@ func (b blow) String() string {
 	}
 	s := fmt.Sprintf("%s of %s after %v for %v", b.kind, who, b.after, b.lasts)
 	if b.clock != 0 {
-		s += " with the clock off by " + signed(b.clock)
+		s += " with the clock off by " + b.clock.String()
 	}
 	return s
 }

@@ -203,7 +203,7 @@ func (w *watch) awaitNone(ctx context.Context, d time.Duration) error {
 		if rest <= 0 {
 			return nil
 		}
-		if err := last(ctx, rest); err != nil {
+		if err := caught(func() { last(ctx, rest) }); err != nil {
 			return err
 		}
 	}

@@ -21,9 +21,8 @@ import (
 const usage = `sidecar load --socket PATH --out DIR [flags]   ask for IDs until SIGTERM; DIR/*.replies is what became of it
 sidecar cut both|in|out                        drop all packets of this network namespace, except for loopback's
 sidecar heal                                   no longer; prints how many were dropped
-sidecar fill DIR                               use up the disk that DIR is on; prints the bytes it took
+sidecar fill DIR                               use up the disk that DIR is on
 sidecar free DIR                               give them back
-sidecar cat FILE                               print it
 sidecar pause                                  do nothing until SIGTERM: what a pod's other containers share outlives them so
 `
 
@@ -71,17 +70,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return err
 	case "fill":
-		return one(func(dir string) error {
-			n, err := fillDisk(dir)
-			if err == nil {
-				_, err = fmt.Fprintln(stdout, n)
-			}
-			return err
-		})
+		return one(fillDisk)
 	case "free":
 		return one(freeDisk)
-	case "cat":
-		return one(func(path string) error { return cat(stdout, path) })
 	case "pause":
 		<-ctx.Done()
 		return nil
