@@ -39,13 +39,11 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.F
 		of, refusal = a.config.tenant(tenant)
 	}
 	if refusal != nil {
-		p := problemOf(refusal)
-		return nil, &p
+		return nil, problemOf(refusal)
 	}
 	runs, err := a.config.Take.Take(ctx, &a.client.issue, of, n, as, a.client.runs[:0])
 	if err != nil {
-		p := problemOfTake(err)
-		return nil, &p
+		return nil, problemOfTake(err)
 	}
 	if cap(runs) <= keptRoom/runBytes {
 		a.client.runs = runs
@@ -56,11 +54,7 @@ func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.F
 // Form finds a form by its name, in which IDs can be written; empty: the daemon's own.
 func (a *Asker) Form(name string) (form.Form, *Problem) {
 	f, refusal := a.config.named(name)
-	if refusal != nil {
-		p := problemOf(refusal)
-		return f, &p
-	}
-	return f, nil
+	return f, problemOf(refusal)
 }
 
 // Text is an ID in a form.
@@ -71,11 +65,7 @@ func (a *Asker) Text(f form.Form, id int64) string {
 // Decode takes an ID apart: an integer or a UUID as it is, or one of the form that as names.
 func (a *Asker) Decode(id, as string) (int64, generator.Parts, *Problem) {
 	n, parts, refusal := a.config.decode(id, as)
-	if refusal != nil {
-		p := problemOf(refusal)
-		return 0, parts, &p
-	}
-	return n, parts, nil
+	return n, parts, problemOf(refusal)
 }
 
 // RetryAfter is when to try again; 0: that is of no use.

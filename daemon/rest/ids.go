@@ -23,11 +23,6 @@ const runBytes = 16
 
 // ids is GET /v1/ids.
 func (s *Server) ids(q *request) {
-	tenant, count, refusal := q.wanted()
-	if refusal != nil {
-		q.refuse(refusal)
-		return
-	}
 	as, refusal := q.form()
 	if refusal != nil {
 		q.refuse(refusal)
@@ -38,16 +33,10 @@ func (s *Server) ids(q *request) {
 	if text {
 		kind = typeText
 	}
-	if q.r.Method == http.MethodHead { // which must not have an effect
-		q.head(kind)
+	runs, ok := q.take(as, kind)
+	if !ok {
 		return
 	}
-	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
-	if err != nil {
-		q.refused(err)
-		return
-	}
-	q.head(kind)
 	out := q.client.room[:0]
 	if text {
 		out = s.appendEach(out, as, runs, "", "\n")
@@ -57,6 +46,27 @@ func (s *Server) ids(q *request) {
 		out = append(out[:len(out)-1], "]}\n"...)
 	}
 	q.send(out, runs)
+}
+
+// take takes the IDs that are asked for, and writes the header of the reply, which is all of it for
+// HEAD: that must not have an effect. It reports whether the reply goes on.
+func (q *request) take(as form.Form, kind []string) (runs []generator.Run, ok bool) {
+	tenant, count, refusal := q.wanted()
+	switch {
+	case refusal != nil:
+		q.refuse(refusal)
+		return nil, false
+	case q.r.Method == http.MethodHead:
+		q.head(kind)
+		return nil, false
+	}
+	runs, err := q.s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, as, q.client.runs[:0])
+	if err != nil {
+		q.fail(problemOfTake(err))
+		return nil, false
+	}
+	q.head(kind)
+	return runs, true
 }
 
 // appendEach appends each ID with what stands before and behind it.
@@ -74,18 +84,8 @@ func (s *Server) appendEach(out []byte, as form.Form, runs []generator.Run, befo
 
 // runs is GET /v1/runs.
 func (s *Server) runs(q *request) {
-	tenant, count, refusal := q.wanted()
-	if refusal != nil {
-		q.refuse(refusal)
-		return
-	}
-	if q.r.Method == http.MethodHead {
-		q.head(typeJSON)
-		return
-	}
-	runs, err := s.config.Take.Take(q.r.Context(), &q.client.issue, tenant, count, form.Integer, q.client.runs[:0])
-	if err != nil {
-		q.refused(err)
+	runs, ok := q.take(form.Integer, typeJSON)
+	if !ok {
 		return
 	}
 	out := append(q.client.room[:0], `{"step":"`...)
@@ -101,13 +101,7 @@ func (s *Server) runs(q *request) {
 		out = strconv.AppendInt(out, int64(run.N), 10)
 		out = append(out, '}')
 	}
-	q.head(typeJSON)
 	q.send(append(out, "]}\n"...), runs)
-}
-
-// refused replies why there are no IDs.
-func (q *request) refused(err error) {
-	q.fail(problemOfTake(err))
 }
 
 // head sets the header of a reply that nobody may keep.

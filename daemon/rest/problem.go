@@ -43,13 +43,16 @@ var statuses = map[string]int{
 // soon is when to try again where nobody knows when it is of use.
 const soon = time.Second
 
-// problemOf makes a problem of a refusal.
-func problemOf(r *resp.Refusal) Problem {
+// problemOf makes a problem of a refusal; nil: there is none.
+func problemOf(r *resp.Refusal) *Problem {
+	if r == nil {
+		return nil
+	}
 	status := statuses[r.Code]
 	if status == 0 {
 		status = http.StatusServiceUnavailable
 	}
-	p := Problem{Type: "urn:flakeward:" + r.Code, Title: http.StatusText(status), Status: status, Detail: r.Text, Code: r.Code}
+	p := &Problem{Type: "urn:flakeward:" + r.Code, Title: http.StatusText(status), Status: status, Detail: r.Text, Code: r.Code}
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		p.retry = soon
 	}
@@ -57,9 +60,8 @@ func problemOf(r *resp.Refusal) Problem {
 }
 
 // problemOfTake makes a problem of why no IDs were issued.
-func problemOfTake(err error) Problem {
-	switch {
-	case isGone(err):
+func problemOfTake(err error) *Problem {
+	if isGone(err) {
 		return problemOf(gone)
 	}
 	refusal := resp.Refuse(resp.Unavailable, err)
@@ -89,7 +91,7 @@ func problemOfTake(err error) Problem {
 func (q *request) refuse(r *resp.Refusal) { q.fail(problemOf(r)) }
 
 // fail replies with a problem.
-func (q *request) fail(p Problem) {
+func (q *request) fail(p *Problem) {
 	q.code = p.Code
 	h := q.w.Header()
 	if p.retry > 0 {

@@ -116,11 +116,6 @@ func (c *Config) asker(ctx context.Context) *client {
 	return &client{issue: issue.Connection{User: queue.User{UID: queue.Nobody}}}
 }
 
-// unserved is why the request is not answered, whatever it asks for; nil: it is.
-func (q *request) unserved() *resp.Refusal {
-	return q.s.unserved(q.client, q.r, q.at.issues)
-}
-
 // unserved is why a request that came by an address is not answered; nil: it is.
 func (s *Server) unserved(of *client, r *http.Request, ids bool) *resp.Refusal {
 	if s.config.Unserved == nil || !of.who.Address.IsValid() {
@@ -166,26 +161,14 @@ func use(params []string) string {
 
 // wanted are whose IDs are asked for, and how many.
 func (q *request) wanted() (tenant uint32, count int, refusal *resp.Refusal) {
-	if count, refusal = q.count(); refusal == nil {
-		tenant, refusal = q.tenant()
+	count = 1
+	if q.params.Has("count") {
+		count, refusal = resp.Count(q.s.config.MaxCount, []byte(q.params.Get("count")))
+	}
+	if refusal == nil && q.params.Has("tenant") {
+		tenant, refusal = q.s.config.tenant(q.params.Get("tenant"))
 	}
 	return tenant, count, refusal
-}
-
-// count is how many IDs are asked for.
-func (q *request) count() (int, *resp.Refusal) {
-	if !q.params.Has("count") {
-		return 1, nil
-	}
-	return resp.Count(q.s.config.MaxCount, []byte(q.params.Get("count")))
-}
-
-// tenant is whose IDs they are.
-func (q *request) tenant() (uint32, *resp.Refusal) {
-	if !q.params.Has("tenant") {
-		return 0, nil
-	}
-	return q.s.config.tenant(q.params.Get("tenant"))
 }
 
 func (c *Config) tenant(text string) (uint32, *resp.Refusal) {

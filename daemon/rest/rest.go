@@ -226,7 +226,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := &request{s: s, w: w, r: r, client: of, at: at, code: OK}
 	q.meetBody()
-	refusal := q.unserved()
+	refusal := s.unserved(of, r, at.issues)
 	switch {
 	case !entered: // a client that has closed only its own side still listens
 		q.refuse(gone)

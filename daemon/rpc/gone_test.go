@@ -229,7 +229,7 @@ func TestWhoHasGoneIsCountedAsGone(t *testing.T) {
 		{connect.NewError(connect.CodeDeadlineExceeded, io.EOF), rest.Gone},
 		{connect.NewError(connect.CodeUnknown, errors.New("client disconnected")), rest.Gone},
 		{connect.NewError(connect.CodeInvalidArgument, io.ErrUnexpectedEOF), "invalid_argument"},
-		{failed(rest.Problem{Code: "grant-ended", Status: http.StatusServiceUnavailable}), "grant-ended"},
+		{failed(&rest.Problem{Code: "grant-ended", Status: http.StatusServiceUnavailable}), "grant-ended"},
 	} {
 		if got := codeOf(tt.err); got != tt.want {
 			t.Errorf("%v is counted as %s, not %s", tt.err, got, tt.want)

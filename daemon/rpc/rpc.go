@@ -76,7 +76,7 @@ func (s *service) Next(ctx context.Context, r *connect.Request[flakewardv1.NextR
 	asks := s.Asks(ctx)
 	as, problem := asks.Form(nameOf(r.Msg.As))
 	if problem != nil {
-		return nil, failed(*problem)
+		return nil, failed(problem)
 	}
 	size := textBytes
 	if r.Msg.As == flakewardv1.Form_FORM_UNSPECIFIED { // numbers, whatever the daemon's form is
@@ -123,7 +123,7 @@ func (s *service) Run(ctx context.Context, r *connect.Request[flakewardv1.RunReq
 func (s *service) Decode(ctx context.Context, r *connect.Request[flakewardv1.DecodeRequest]) (*connect.Response[flakewardv1.DecodeResponse], error) {
 	id, parts, problem := s.Asks(ctx).Decode(r.Msg.Id, nameOf(r.Msg.As))
 	if problem != nil {
-		return nil, failed(*problem)
+		return nil, failed(problem)
 	}
 	d := &flakewardv1.DecodeResponse{
 		Id: id, Time: timestamppb.New(s.Layout.StartOf(parts.Tick)), Tick: int64(parts.Tick), Worker: parts.Worker, Sequence: parts.Sequence,
@@ -185,11 +185,11 @@ func take(ctx context.Context, asks *rest.Asker, count uint32, tenant string, as
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	return nil, failed(*problem)
+	return nil, failed(problem)
 }
 
 // failed is the error of a problem, with its code and when to try again.
-func failed(p rest.Problem) error {
+func failed(p *rest.Problem) error {
 	code := connect.CodeUnavailable
 	switch {
 	case p.Largest != nil:
