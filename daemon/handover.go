@@ -4,16 +4,11 @@ import (
 	"context"
 	"os"
 	"sync"
-	"time"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/fault"
 )
-
-// freezeTimeout bounds how long a daemon that is taken over waits for its accepting to stand still.
-const freezeTimeout = 250 * time.Millisecond
 
 // lookout is what a daemon does beside serving: it keeps the socket's file, and answers
 // newcomers.
@@ -66,9 +61,7 @@ func (o *lookout) end() {
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
-	freezing, cancel := clockguard.WithTimeout(ctx, d.clock, freezeTimeout)
-	frozen, err := d.server.Freeze(freezing)
-	cancel()
+	frozen, err := d.server.Freeze()
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
 	// end of a connection again once, and not twice.
 	d.web.leaving.Store(true)

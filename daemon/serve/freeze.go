@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"errors"
 
 	"github.com/flakeward/flakeward/daemon/peercred"
@@ -30,14 +29,11 @@ type Frozen struct {
 // ErrNotFrozen means that the server could not be frozen, and goes on.
 var ErrNotFrozen = errors.New("the server cannot hand its connections over")
 
-// Freeze has the server stand still, with nothing half done. It fails if ctx ends before.
-func (s *Server) Freeze(ctx context.Context) (*Frozen, error) {
+// Freeze has the server stand still, with nothing half done.
+func (s *Server) Freeze() (*Frozen, error) {
 	e := s.engine.Load()
-	if e == nil {
+	if e == nil || !s.doors.shut() {
 		return nil, ErrNotFrozen
-	}
-	if err := s.doors.shut(ctx); err != nil {
-		return nil, err
 	}
 	connections, over, err := (*e).freeze()
 	if err != nil {

@@ -157,7 +157,6 @@ type Server struct {
 	quitOnce sync.Once
 	started  atomic.Bool
 	doors    doors
-	running  chan struct{} // closed when the engine has all connections of another process
 	left     chan struct{} // closed when another process has the listeners and the connections
 	adopted  []Connection
 }
@@ -179,7 +178,7 @@ func New(c Config) *Server {
 	if c.Budget == nil {
 		c.Budget = budget.New(math.MaxInt64)
 	}
-	s := &Server{config: c, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), running: make(chan struct{}), left: make(chan struct{})}
+	s := &Server{config: c, refusals: rate.NewLimiter(refusals, refusalsAhead), done: make(chan struct{}), quit: make(chan struct{}), left: make(chan struct{})}
 	s.counts.connections = budget.NewConnections(c.Limits.Connections, c.Limits.Reserve, c.Operator)
 	s.web = newWeb(c, &s.counts)
 	s.web.tooMuch = func() {
@@ -264,17 +263,15 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	s.adopted = nil
 	s.web.begin()
 
-	main := newDoor(l)
-	s.doors.add(main)
+	s.Open(l)
 	s.doors.begin(func(ctx context.Context, l net.Listener) error { return s.accept(ctx, e, l) })
-	close(s.running) // after begin: who is shut waits for its accepting to end
 	select {
 	case <-s.quit:
 		// Who has connected may have sent a request already: nobody of them is dropped with the
 		// listener.
-		s.doors.end(func(d *door) {
+		s.doors.end(func(l net.Listener) {
 			// All of them at once may be more than there are file descriptors.
-			refuseMore(d.listener, func(c net.Conn) { s.admit(e, c) })
+			refuseMore(l, func(c net.Conn) { s.admit(e, c) })
 		})
 	case <-ctx.Done():
 		s.doors.end(nil)
@@ -283,8 +280,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		e.wait()
 		s.web.leave()
 		return nil
-	case <-main.broken: // another has closed the listener
-		err = main.err
+	case err = <-s.doors.broken: // another has closed a listener
 		s.doors.end(nil)
 	}
 	if ctx.Err() == nil {

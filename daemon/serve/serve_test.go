@@ -71,7 +71,7 @@ func twitter(t *testing.T) *generator.Layout {
 // deadline ends a test that would hang, so that it fails instead.
 const deadline = 30 * time.Second
 
-func start(t *testing.T, source resp.Source, change func(*Config)) *host {
+func start(t *testing.T, source resp.Source, change func(*Config), more ...net.Listener) *host {
 	t.Helper()
 	c := Config{Source: source, Layout: twitter(t), Version: "test"}
 	if change != nil {
@@ -79,6 +79,9 @@ func start(t *testing.T, source resp.Source, change func(*Config)) *host {
 	}
 	h := &host{Server: New(c), path: filepath.Join(t.TempDir(), "s"), served: make(chan error, 1)}
 	l := must.Get(net.Listen("unix", h.path))(t)
+	for _, l := range more {
+		h.Open(l)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
