@@ -54,7 +54,6 @@ func (w *web) end(serving *sync.WaitGroup) {
 	w.members.close()
 	serving.Wait()
 	w.rest.Wait()
-	w.taker.Close()
 }
 
 // counter counts what the requests of HTTP come to.

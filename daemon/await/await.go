@@ -33,7 +33,6 @@ type Taker struct {
 	source Source
 	count  Counter
 	clock  clockguard.Clock
-	timer  *timer
 	turns  *turns
 	over   chan struct{} // closed by GiveUp
 
@@ -44,16 +43,11 @@ type Taker struct {
 
 // New makes a Taker whose waits are on the clock.
 func New(source Source, clock clockguard.Clock, count Counter) *Taker {
-	timer := newTimer(clock)
 	return &Taker{
-		source: source, count: count, clock: clock, timer: timer, turns: newTurns(source, clock, timer),
+		source: source, count: count, clock: clock, turns: newTurns(source, clock),
 		over: make(chan struct{}), changed: make(chan struct{}),
 	}
 }
-
-// Close ends what the Taker has started. Requests that wait then do so until their contexts end, or
-// a change, so all of them should have ended.
-func (t *Taker) Close() { t.timer.close() }
 
 // ErrOver is the answer to requests that wait when the daemon has handed its lane over.
 var ErrOver = errors.New("another daemon goes on in this one's place: connect again")
@@ -150,9 +144,9 @@ func (t *Taker) unwatch() {
 // vagueWait is how soon a request is tried again whose source does not say when.
 const vagueWait = time.Millisecond
 
-// pause waits as the source says.
+// pause waits as the source says, or until ctx ends.
 func (t *Taker) pause(ctx context.Context, c *issue.Connection, changed <-chan struct{}, wait issue.Wait) {
-	var due, named <-chan struct{}
+	var named <-chan struct{}
 	switch inTurn := wait.InTurn > 0 && t.turns.source != nil; {
 	case inTurn:
 		named = t.turns.wait(c, max(wait.For, 1))
@@ -163,10 +157,11 @@ func (t *Taker) pause(ctx context.Context, c *issue.Connection, changed <-chan s
 		wait.For = max(wait.For, vagueWait)
 	}
 	if wait.For > 0 {
-		due = t.timer.after(wait.For)
+		due, cancel := clockguard.WithTimeout(ctx, t.clock, wait.For)
+		defer cancel()
+		ctx = due
 	}
 	select {
-	case <-due:
 	case <-named:
 	case <-changed:
 	case <-ctx.Done():

@@ -64,7 +64,6 @@ func (c *counts) Took(d time.Duration)         { c.answers.Add(1); c.took.Add(in
 func start(t *testing.T, s *store) (*Taker, *counts) {
 	c := &counts{}
 	taker := New(s, clockguard.System{}, c)
-	t.Cleanup(taker.Close)
 	return taker, c
 }
 
@@ -85,7 +84,6 @@ func (s *slow) Now() clockguard.Reading {
 func TestItIsToldHowLongRequestsTook(t *testing.T) {
 	s, counts, clock := newStore(0), &counts{}, &slow{}
 	taker := New(s, clock, counts)
-	defer taker.Close()
 	ended := make(chan error)
 	take := func(ctx context.Context) {
 		_, err := taker.Take(ctx, &issue.Connection{}, 0, 1, form.Integer, nil)
@@ -224,51 +222,7 @@ func TestTenThousandWhoHaveGoneLeaveNothing(t *testing.T) {
 	if s.left != many || counts.issued.Load() != 0 || counts.burnt.Load() != 0 || counts.waits.Load() != 0 || taker.waiting != 0 {
 		t.Errorf("%d are left, %d issued, %d burnt, %d wait", s.left, counts.issued.Load(), counts.burnt.Load(), counts.waits.Load())
 	}
-	taker.Close()
 	if after := runtime.NumGoroutine(); after > before+1 {
 		t.Errorf("%d goroutines, %d before", after, before)
 	}
-}
-
-// Waits of any number of requests for the next tick take one thread.
-func TestManyWaitsShareASleep(t *testing.T) {
-	a := newTimer(clockguard.System{})
-	defer a.close()
-	begun := clockguard.System{}.Now().Mono
-	var all sync.WaitGroup
-	for i := range 5000 {
-		all.Go(func() {
-			d := time.Duration(1+i%3) * time.Millisecond
-			<-a.after(d)
-			if slept := (clockguard.System{}).Now().Mono.Sub(begun); slept < d {
-				t.Errorf("woken after %v, not %v", slept, d)
-			}
-		})
-	}
-	<-a.after(0)
-	all.Wait()
-	a.sleeps.Wait()
-	if len(a.due) != 0 || a.sleeping {
-		t.Errorf("%d are due", len(a.due))
-	}
-}
-
-func TestWaitsThatAreGivenUpAreFew(t *testing.T) {
-	a := newTimer(clockguard.System{})
-	defer a.close()
-	for range 10000 {
-		a.after(2 * time.Second)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.due) > 2*parts {
-		t.Errorf("%d are kept", len(a.due))
-	}
-}
-
-func TestASoonerTimeEndsALongSleep(t *testing.T) {
-	a := newTimer(clockguard.System{})
-	defer a.close()
-	a.after(time.Hour)
-	<-a.after(time.Millisecond)
 }

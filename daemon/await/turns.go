@@ -1,6 +1,7 @@
 package await
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -18,16 +19,16 @@ type dealer interface {
 type turns struct {
 	source dealer // nil: each request is tried again and again
 	clock  clockguard.Clock
-	timer  *timer
 
 	mu      sync.Mutex
 	waiting map[*issue.Connection]chan struct{} // each closed when its request is named
 	next    clockguard.Mono                     // when the source deals again,
 	dealing bool                                // if it does
+	cancel  func()                              // ends the wait for that
 }
 
-func newTurns(source Source, clock clockguard.Clock, timer *timer) *turns {
-	t := &turns{clock: clock, timer: timer, waiting: make(map[*issue.Connection]chan struct{})}
+func newTurns(source Source, clock clockguard.Clock) *turns {
+	t := &turns{clock: clock, waiting: make(map[*issue.Connection]chan struct{}), cancel: func() {}}
 	t.source, _ = source.(dealer)
 	return t
 }
@@ -35,16 +36,18 @@ func newTurns(source Source, clock clockguard.Clock, timer *timer) *turns {
 // wait returns what is closed once the source names the connection's request, which may get something
 // after again. The caller calls leave in any case.
 func (t *turns) wait(c *issue.Connection, again time.Duration) <-chan struct{} {
-	due := t.clock.Now().Mono + clockguard.Mono(again)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	named := make(chan struct{})
 	t.waiting[c] = named
-	if !t.dealing || due < t.next {
-		t.dealing, t.next = true, due
-		t.timer.call(again, t.deal)
+	if !t.dealing || t.after(again) < t.next {
+		t.dealAfter(again)
 	}
 	return named
+}
+
+func (t *turns) after(d time.Duration) clockguard.Mono {
+	return t.clock.Now().Mono + clockguard.Mono(d)
 }
 
 func (t *turns) leave(c *issue.Connection) {
@@ -53,9 +56,26 @@ func (t *turns) leave(c *issue.Connection) {
 	delete(t.waiting, c)
 }
 
+// dealAfter has deal called once d has passed, and not when it was to be called before. The caller
+// holds mu.
+func (t *turns) dealAfter(d time.Duration) {
+	t.cancel()
+	t.dealing, t.next = true, t.after(d)
+	due, cancel := clockguard.WithTimeout(context.Background(), t.clock, d)
+	stop := context.AfterFunc(due, t.deal)
+	t.cancel = func() {
+		stop()
+		cancel()
+	}
+}
+
 // deal has the source deal, and again as often as it wants, until nobody waits.
 func (t *turns) deal() {
-	if !t.due() {
+	t.mu.Lock()
+	t.dealing = len(t.waiting) > 0
+	dealing := t.dealing
+	t.mu.Unlock()
+	if !dealing {
 		return
 	}
 	again := t.source.Deal(t.name)
@@ -64,20 +84,7 @@ func (t *turns) deal() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.next = t.clock.Now().Mono + clockguard.Mono(again)
-	t.timer.call(again, t.deal)
-}
-
-// due reports whether the source is to deal now: somebody waits, and it did not deal earlier than was
-// meant at first.
-func (t *turns) due() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.clock.Now().Mono < t.next {
-		return false
-	}
-	t.dealing = len(t.waiting) > 0
-	return t.dealing
+	t.dealAfter(again)
 }
 
 // name wakes the caller of a request. A caller that does not wait yet is named again the next time.

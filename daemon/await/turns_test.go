@@ -58,7 +58,6 @@ func (r *rationed) Deal(named func(*issue.Connection)) time.Duration {
 func rationedTaker(t *testing.T, again time.Duration) (*rationed, *Taker) {
 	r := &rationed{again: again, asked: make(chan struct{}, 1<<10)}
 	taker := New(r, clockguard.System{}, &counts{})
-	t.Cleanup(taker.Close)
 	return r, taker
 }
 
@@ -77,7 +76,6 @@ func TestOfManyInTurnOnlyThoseTryAgainWhoAreNamed(t *testing.T) {
 	if tries := r.tries.Load(); tries > 5*callers {
 		t.Errorf("%d tries for %d IDs", tries, callers)
 	}
-	taker.Close()
 	if n := len(taker.turns.waiting); n != 0 {
 		t.Errorf("%d wait still", n)
 	}
@@ -96,7 +94,6 @@ func TestWhoGoesInTurnLeavesNothing(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("who has gone got something")
 	}
-	taker.Close() // it does not wait for an hour
 	if n := len(taker.turns.waiting); n != 0 {
 		t.Errorf("%d wait still", n)
 	}

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +24,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
-	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/info"
@@ -91,10 +91,9 @@ type Server struct {
 	config   Config
 	routes   map[string]*route
 	open     sync.WaitGroup // connections
-	enter    turnstile.Turnstile
-	failures hclog.Logger // what net/http says of connections
-	few      int64        // so many requests at once begin without waiting for their turn
-	asked    atomic.Int64 // requests that have not ended
+	turn     chan struct{}  // holds one while a request begins that is one of many
+	failures hclog.Logger   // what net/http says of connections
+	asked    atomic.Int64   // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -116,7 +115,7 @@ func path(name string, serve func(*Server, *request), params ...string) *route {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{config: c, few: fewRequests}
+	s := &Server{config: c, turn: make(chan struct{}, 1)}
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
@@ -207,10 +206,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r, of := s.client(r)
 	defer of.release()
-	open := s.asked.Add(1)
 	defer s.asked.Add(-1)
+	entered := s.asked.Add(1) <= fewRequests || s.awaitTurn(r.Context())
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
-	entered := open <= s.few || s.enter.Pass(r.Context(), of.issue.User)
 	if isRPC && entered && s.unserved(of, r, false) == nil {
 		boundBody(w, r)
 		s.call(w, r, of)
@@ -250,6 +248,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.config.Count != nil {
 		s.config.Count.Request(at.name, q.code)
+	}
+}
+
+// awaitTurn returns true when a request may begin, which lets others run before the next one, or false
+// if ctx ends before.
+func (s *Server) awaitTurn(ctx context.Context) bool {
+	select {
+	case s.turn <- struct{}{}:
+		runtime.Gosched()
+		<-s.turn
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

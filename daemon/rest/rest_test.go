@@ -132,7 +132,6 @@ func startBy(t *testing.T, layout string, change func(*Config), tune func(*http.
 		_ = h.Close()
 		<-served
 		s.server.Wait()
-		s.taker.Close()
 	})
 	return s
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/daemon/queue"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -17,9 +16,8 @@ import (
 // refused: an empty reply would say that all is well.
 func TestWhoClosesItsSideBeforeItsTurnIsRefused(t *testing.T) {
 	s := start(t, "twitter", func(*Config) {})
-	s.server.few = 0
-	release := s.server.enter.Hold(queue.User{UID: 1})
-	defer release()
+	s.server.asked.Store(fewRequests)
+	s.server.turn <- struct{}{} // another's
 	conn := must.Get(net.Dial("unix", s.path))(t)
 	defer conn.Close() // it has nothing to lose
 	must.Get(conn.Write([]byte("GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n")))(t)
@@ -41,9 +39,8 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	second := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", s.path) }}
 	defer second.CloseIdleConnections()
 	second.Protocols.SetUnencryptedHTTP2(true)
-	enter := &s.server.enter
-	s.server.few = 0
-	release := enter.Hold(queue.User{UID: 1})
+	s.server.asked.Store(fewRequests)
+	s.server.turn <- struct{}{} // another's
 	ended := make(chan error, 3)
 	for url, by := range map[string]http.RoundTripper{"http://f/": s.client.Transport, "http://g/": second, "http://h/flakeward.v1.IdService/Next": second} {
 		go func() {
@@ -54,11 +51,11 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 			ended <- err
 		}()
 	}
-	must.Soon(t, func() bool { return enter.Waiting(queue.User{UID: queue.Nobody}) == 3 }, "three wait")
+	must.Soon(t, func() bool { return s.server.asked.Load() == fewRequests+3 }, "three have come")
 	if len(begun) > 0 {
 		t.Errorf("%s has begun", <-begun)
 	}
-	release()
+	<-s.server.turn
 	for range 3 {
 		<-begun
 		if err := <-ended; err != nil {

@@ -57,7 +57,6 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method byte, kind string, message []byte) {
 		source := &endless{}
 		taker := await.New(source, clockguard.System{}, source)
-		defer taker.Close()
 		h := New(rest.Config{Take: taker, Layout: layout, MaxCount: most, Health: rest.Health{Ready: func() rest.Readiness { return rest.Readiness{Ready: true} }}})
 		path := procedures[int(method)%len(procedures)]
 		r := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(message))

@@ -87,7 +87,6 @@ func start(t *testing.T) *site {
 		Status: func() info.Info { return nil },
 		Health: rest.Health{Ready: func() rest.Readiness { return rest.Readiness{Ready: true} }, Live: func(context.Context) error { return nil }},
 	}
-	t.Cleanup(taker.Close)
 	s.serve(t, c)
 	s.exhaust()
 	return s

@@ -206,7 +206,7 @@ func (c *conn) give(l *loop, read []byte) {
 	l.connected--
 	_ = unix.EpollCtl(c.epoll, unix.EPOLL_CTL_DEL, c.fd, nil)
 	l.turns.leave(c.user())
-	l.room.over = l.web.come(nil, c.fd, c.client, c.account, read) || l.room.over
+	l.web.come(c.fd, c.client, c.account, read)
 	c.fd = -1
 	c.forget(l.config.Budget)
 }

@@ -10,9 +10,6 @@ import (
 	"github.com/flakeward/flakeward/daemon/timeslice"
 )
 
-// hangup is what poll tells of a connection whose client has gone, or has closed its sending side.
-const hangup = unix.POLLRDHUP
-
 func startEngine(c Config, a *web) (engine, error) {
 	if err := timeslice.Request(); err != nil {
 		c.Log.Debug("short time slices cannot be requested: beside much other work, requests may wait for longer", "error", err)

@@ -5,12 +5,7 @@ package serve
 import (
 	"errors"
 	"net"
-
-	"golang.org/x/sys/unix"
 )
-
-// hangup is what poll tells of a connection whose client has gone.
-const hangup = unix.POLLHUP
 
 func startEngine(Config, *web) (engine, error) {
 	return nil, errors.New("a daemon runs on Linux only: run it there, or in a virtual machine")

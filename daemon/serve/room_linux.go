@@ -60,7 +60,7 @@ func (r *room) sendBuffer(fd int) int {
 	if err != nil {
 		return 0
 	}
-	most := r.config.Budget.Limit() / bufferShare / int64(r.connected+r.web.len()+1)
+	most := r.config.Budget.Limit() / bufferShare / (int64(r.connected) + r.web.many.Load() + 1)
 	if most >= int64(n) {
 		return n
 	}
@@ -81,9 +81,10 @@ func (r *room) shed() {
 		if r.excess <= 0 {
 			idlest := r.lookForMost()
 			r.over = r.excess > 0
-			if r.over && (r.most <= keptBuffer || r.web.most(r.heaviest) > r.most) {
+			theirs := func(v *WebConn) bool { return v.user() == r.heaviest }
+			if _, most := r.web.first(theirs, true); r.over && (r.most <= keptBuffer || most > r.most) {
 				// One that speaks HTTP takes more than one that is idle, and its requests may take most.
-				if !r.web.relieve(func(v *WebConn) bool { return v.user() == r.heaviest }, Heavy) {
+				if !r.web.relieve(theirs, Heavy) {
 					if r.over = idlest != nil; r.over { // or it is another server's
 						r.end(idlest, Heavy)
 					}

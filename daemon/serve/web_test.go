@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,14 +60,6 @@ func TestAFirstLineMayArriveInParts(t *testing.T) {
 		redis.send(part)
 	}
 	redis.want(":0\r\n+PONG\r\n")
-}
-
-func TestAServerWithoutHTTPAnswersWithRESP(t *testing.T) {
-	p := start(t, newStore(-1), nil).dial(t)
-	p.send("GET / HTTP/1.1\r\n")
-	if line, err := p.in.ReadString('\n'); !strings.HasPrefix(line, "-ERR ") {
-		t.Errorf("got %q (%v)", line, err)
-	}
 }
 
 func TestConnectionsThatSpeakHTTPCountAsOthersDo(t *testing.T) {
@@ -185,6 +178,8 @@ func TestAConnectionOfHTTPThatAsksForNothingIsClosed(t *testing.T) {
 		})(c)
 		c.Clock = clock
 	})
+	clock.BlockUntil(1)
+	clock.Advance(time.Second) // its first moment stands for no request
 	asks, leaves, busy, second := h.dial(t), h.dial(t), h.dial(t), h.dial(t)
 	busy.send(strings.Replace(getX, "/x", "/slow", 1))
 	<-waits
@@ -214,7 +209,7 @@ func TestAConnectionOfHTTPThatAsksForNothingIsClosed(t *testing.T) {
 		}
 		clock.BlockUntil(1)
 	}
-	looks(8) // after the first
+	looks(7)
 	asks.send(getX)
 	asks.wantResponse(200, "/x")
 	looks(1)
@@ -320,118 +315,40 @@ func TestADrainThatTakesTooLongEndsHTTPToo(t *testing.T) {
 	}
 }
 
-// readingConn counts what is read of it at once.
+// readingConn has a byte for each read, once somebody has seen that it is read.
 type readingConn struct {
 	net.Conn
-	parts []string
-	reads int
+	seen chan struct{}
 }
 
-func (c *readingConn) Read(b []byte) (int, error) {
-	c.reads++
-	if len(c.parts) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, c.parts[0])
-	if c.parts[0] = c.parts[0][n:]; c.parts[0] == "" {
-		c.parts = c.parts[1:]
-	}
-	return n, nil
-}
-
-// Of a user with many connections of HTTP/2, those after the first few are a crowd. Nobody else's
-// are, and none of HTTP/1.
-func TestManyConnectionsOfHTTP2AreACrowd(t *testing.T) {
-	a := newWeb(Config{HTTP: &http.Server{}, Crowd: &http.Server{}}, &counts{})
-	come := func(uid uint32, first string) {
-		a.come(&readingConn{}, -1, client{who: peercred.Credentials{Known: true, UID: uid}}, budget.Account{}, []byte(first))
-	}
-	for range fewHTTP2 + 3 {
-		come(1, preface)
-	}
-	come(2, preface)
-	come(1, getX)
-	if few, crowd := len(a.entrances[0].queue), len(a.entrances[1].queue); few != fewHTTP2+2 || crowd != 3 {
-		t.Errorf("%d and %d, want %d and 3", few, crowd, fewHTTP2+2)
-	}
-}
-
-// closingConn is one whose end has that error.
-type closingConn struct {
-	net.Conn
-	err error
-}
-
-func (c closingConn) Close() error { return c.err }
-
-// Where the one that has to end has ended meanwhile, another one ends.
-func TestWhoHasEndedMeanwhileRelievesNobody(t *testing.T) {
-	n := &counts{connections: budget.NewConnections(10, 0, nil)}
-	a := newWeb(New(Config{HTTP: &http.Server{}}).config, n)
-	for id, c := range []net.Conn{closingConn{err: net.ErrClosed}, closingConn{}} {
-		a.come(c, -1, client{id: int64(id)}, budget.Account{}, []byte(getX))
-	}
-	if !a.relieve(func(*WebConn) bool { return true }, Full) || a.len() != 0 || n.refused[Full].Load() != 1 {
-		t.Errorf("%d are open, and %d were ended; want 0 and 1", a.len(), n.refused[Full].Load())
-	}
+func (c readingConn) Read([]byte) (int, error) {
+	c.seen <- struct{}{}
+	return 1, nil
 }
 
 // Where many connections are open, what is read of one waits for its turn; of few, it does not.
 func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
-	a := newWeb(Config{HTTP: &http.Server{}}, &counts{})
-	for range fewWeb {
-		a.come(&readingConn{}, -1, client{}, budget.Account{}, []byte(getX))
-	}
-	one := must.Get(a.entrances[0].Accept())(t).(*WebConn)
-	one.Conn, one.read = &readingConn{parts: []string{"few", "many"}}, nil
-	release := a.reads.Hold(one.user())
-	if n, err := one.Read(make([]byte, 10)); n != len("few") || err != nil {
-		t.Fatalf("%d bytes (%v)", n, err)
-	}
-	a.come(&readingConn{}, -1, client{}, budget.Account{}, []byte(getX))
-	read := make(chan int)
+	a := newWeb(Config{}, &counts{})
+	of := inTurn{&WebConn{Conn: readingConn{seen: make(chan struct{}, 1)}, web: a}}
+	a.turn <- struct{}{} // another's
+	a.many.Store(fewWeb)
+	must.Get(of.Read(nil))(t)
+	seen := of.of.Conn.(readingConn).seen
+	<-seen
+	a.many.Store(fewWeb + 1)
+	var released atomic.Bool
+	early := make(chan bool)
 	go func() {
-		n, _ := one.Read(make([]byte, 10))
-		read <- n
+		_, _ = of.Read(nil)
+		early <- !released.Load()
 	}()
-	for a.reads.Waiting(one.user()) == 0 {
-		select {
-		case <-read:
-			t.Fatal("it did not wait")
-		default:
-			runtime.Gosched()
-		}
+	<-seen
+	for range 1000 {
+		runtime.Gosched()
 	}
-	release()
-	if n := <-read; n != len("many") {
-		t.Errorf("%d bytes", n)
-	}
-}
-
-// A frame of HTTP/2 is read in parts by net/http, and at once from the system. Nothing of it is
-// lost or in another order, and HTTP/1, which reads much at once, has no further room. Of HTTP/1 the
-// bytes of the host are changed.
-func TestFramesOfHTTP2AreReadAtOnce(t *testing.T) {
-	long := strings.Repeat("x", 3*aheadBytes)
-	for _, c := range []struct {
-		first string
-		reads int
-	}{{preface + "\r\nAB", 1 + 4}, {getX, 2 + 4}} {
-		a := newWeb(Config{HTTP: &http.Server{}}, &counts{})
-		conn := &readingConn{parts: []string{"headerbody", long}}
-		a.come(conn, -1, client{}, budget.Account{}, []byte(c.first))
-		got := must.Get(a.entrances[0].Accept())(t)
-		var all []byte
-		for _, n := range []int{len(c.first), 6, 4, aheadBytes, aheadBytes, aheadBytes} {
-			part := make([]byte, n)
-			must.Get(io.ReadFull(got, part))(t)
-			all = append(all, part...)
-		}
-		if _, err := got.Read(make([]byte, 1)); err != io.EOF || string(all) != strings.Replace(c.first, "Host: f", "Host:_f", 1)+"headerbody"+long {
-			t.Errorf("%.10q: read %d bytes (%v)", c.first, len(all), err)
-		}
-		if conn.reads != c.reads {
-			t.Errorf("%.10q: %d reads, want %d", c.first, conn.reads, c.reads)
-		}
+	released.Store(true)
+	<-a.turn
+	if <-early {
+		t.Error("it did not wait")
 	}
 }

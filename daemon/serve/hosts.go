@@ -1,0 +1,69 @@
+package serve
+
+// hosts follows the lines of a connection of HTTP/1, so that net/http takes a request whatever host
+// it names. Programs put the socket's path there, and net/http refuses a slash before a handler is
+// asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
+// goes: what is missing, there twice, or not written as a field stays refused. A body is followed as
+// well: none that is valid has a line that begins so, or a URL.
+type hosts struct {
+	named  bool // the host is left as it is: it came by an address, where it says something
+	begun  bool // this line has a byte,
+	field  int  // and begins with so many bytes of hostField; all: the host follows
+	scheme int  // so many bytes of afterScheme come last; all: the host of a whole URL follows
+}
+
+const (
+	hostField   = "host:" // begins a line, in any case
+	afterScheme = "://"
+	notOfHost   = '_' // in place of a byte that may not be in a host
+)
+
+// read changes the hosts in b.
+func (h *hosts) read(b []byte) {
+	if h.named {
+		return
+	}
+	for i, c := range b {
+		if c == '\n' {
+			*h = hosts{}
+			continue
+		}
+		if h.inHost(c) && c >= ' ' && c != 0x7f && !letterOrDigit(c) {
+			b[i] = notOfHost
+		}
+		h.begun = h.begun || c != '\r'
+	}
+}
+
+// inHost reports whether the next byte of the line is one of a host.
+func (h *hosts) inHost(c byte) bool {
+	switch {
+	case h.field == len(hostField):
+		return true
+	case lower(c) == hostField[h.field] && (h.field > 0 || !h.begun):
+		h.field++
+	default:
+		h.field = 0
+	}
+	switch {
+	case h.scheme == len(afterScheme):
+		if c != '/' && c != '?' && c != ' ' {
+			return true
+		}
+		h.scheme = 0
+	case c == afterScheme[h.scheme]:
+		h.scheme++
+	default:
+		h.scheme = 0
+	}
+	return false
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
+
+func letterOrDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z' }
