@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
-	"github.com/flakeward/flakeward/clockguard/clocktest"
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/internal/must"
@@ -141,24 +140,6 @@ func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
 	p.want("+PONG\r\n")
 	for range 100 {
 		h.dial(t).wantRefusal("-ERR too many connections: ")
-	}
-}
-
-// A client that connects again and again takes little of the processor.
-func TestRefusalsArePacedOnceThereAreMoreThanTheQueueHolds(t *testing.T) {
-	clock := clocktest.NewManual(time.Unix(0, 0))
-	s := New(Config{Source: newStore(-1), Layout: twitter(t), Clock: clock})
-	for i := range refusalsAhead {
-		if pause := s.paced(); pause != 0 {
-			t.Fatalf("a pause of %v after %d", pause, i+1)
-		}
-	}
-	if pause := s.paced(); pause != time.Second/refusals {
-		t.Errorf("the next pause is %v", pause)
-	}
-	clock.Advance(time.Second)
-	if pause := s.paced(); pause != 0 {
-		t.Errorf("a pause of %v a second later", pause)
 	}
 }
 

@@ -151,11 +151,17 @@ func TestWaitingHoldsUpNobodyElse(t *testing.T) {
 	a.want("*2\r\n:0\r\n:1\r\n+PONG\r\n:2\r\n")
 }
 
+// A wait is over by itself, and is not held up by a longer one.
 func TestWaitIsOverByItself(t *testing.T) {
 	for _, wait := range []issue.Wait{{For: time.Millisecond}, {For: 3 * time.Millisecond, Event: true}, {}} {
 		s := newStore(0)
-		s.wait = wait
+		s.wait = issue.Wait{For: time.Hour}
 		h := start(t, s, nil)
+		h.dial(t).send("NEXT\r\n")
+		<-s.waited
+		s.mu.Lock()
+		s.wait = wait
+		s.mu.Unlock()
 		p := h.dial(t)
 		p.send("NEXT\r\n")
 		<-s.waited

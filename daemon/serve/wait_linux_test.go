@@ -56,45 +56,6 @@ func TestWaitIsOnTheClock(t *testing.T) {
 	p.want(":1\r\n")
 }
 
-// A nearer wait is not held up by a farther one.
-func TestNearestWaitEnds(t *testing.T) {
-	clock := clocktest.NewManual(time.Unix(1e9, 0))
-	s := newStore(0)
-	s.wait = issue.Wait{For: time.Hour}
-	h := start(t, s, func(c *Config) { c.Clock = clock })
-	far, near := h.dial(t), h.dial(t)
-	far.send("NEXT\r\n")
-	<-s.waited
-	clock.BlockUntil(1)
-	s.mu.Lock()
-	s.wait = issue.Wait{For: time.Millisecond}
-	s.mu.Unlock()
-	near.send("NEXT\r\n")
-	<-s.waited
-	s.put(2)
-	// The loop may be between its look at the source and its look at the clock, so time goes on
-	// until the reply is there.
-	replied := make(chan struct{})
-	go func() {
-		defer close(replied)
-		if got, err := near.in.ReadString('\n'); got != ":0\r\n" {
-			t.Errorf("got %q, %v", got, err)
-		}
-	}()
-	for waiting := true; waiting; {
-		select {
-		case <-replied:
-			waiting = false
-		default:
-			clock.BlockUntil(1)
-			clock.Advance(time.Millisecond)
-		}
-	}
-	if now := clock.Now().Mono; time.Duration(now) >= time.Hour {
-		t.Errorf("the nearer one waited for the farther one: %v", time.Duration(now))
-	}
-}
-
 // A crowd of clients that each wait for their replies is served between batching sleeps, and each
 // gets its own.
 func TestCrowd(t *testing.T) {
