@@ -4,12 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/generator"
@@ -112,23 +110,8 @@ func (f facts) left() string {
 	return fmt.Sprintf("%.1f years from now", f.YearsLeft)
 }
 
-// thousands writes a number with commas between its thousands; a fraction only
-// where there is little else.
-func thousands(v float64) string {
-	decimals := 0
-	if v < 100 && v != float64(int64(v)) {
-		decimals = 2
-	}
-	whole, fraction, _ := strings.Cut(strconv.FormatFloat(v, 'f', decimals, 64), ".")
-	digits := []byte(whole)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = slices.Insert(digits, i, ',')
-	}
-	if fraction != "" {
-		return string(digits) + "." + fraction
-	}
-	return string(digits)
-}
+// thousands writes a number with commas between its thousands, to the hundredth.
+func thousands(v float64) string { return humanize.CommafWithDigits(v, 2) }
 
 func listPresets(out io.Writer, now time.Time, asJSON bool) error {
 	var all []facts

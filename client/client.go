@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +28,8 @@ type Option func(*options)
 
 type options struct {
 	maxAge      time.Duration
-	tenant      string // as it is asked for; empty: 0
-	password    string // empty: none is given
+	tenant      []string // the words that ask for it; none: 0
+	password    string   // empty: none is given
 	dialTimeout time.Duration
 	timeout     time.Duration
 	largest     int64
@@ -48,8 +49,8 @@ func MaxAge(d time.Duration) Option { return func(o *options) { o.maxAge = d } }
 // is 0, which every layout has.
 func Tenant(t uint32) Option {
 	return func(o *options) {
-		if o.tenant = ""; t > 0 {
-			o.tenant = strconv.FormatUint(uint64(t), 10)
+		if o.tenant = nil; t > 0 {
+			o.tenant = []string{"TENANT", strconv.FormatUint(uint64(t), 10)}
 		}
 	}
 }
@@ -83,20 +84,8 @@ func Cluster(uuid string) Option {
 	return func(o *options) { o.cluster, o.demands = strings.ToLower(uuid), true }
 }
 
-// isUUID reports whether a text has the form of RFC 9562, section 4, in lower case.
-func isUUID(text string) bool {
-	for i, c := range []byte(text) {
-		switch {
-		case i == 8 || i == 13 || i == 18 || i == 23:
-			if c != '-' {
-				return false
-			}
-		case (c < '0' || c > '9') && (c < 'a' || c > 'f'):
-			return false
-		}
-	}
-	return len(text) == 36
-}
+// isUUID is the form of RFC 9562, section 4, in lower case.
+var isUUID = regexp.MustCompile("^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$").MatchString
 
 func (o options) check(socket string) error {
 	switch {

@@ -138,7 +138,7 @@ func (l *link) lower(r wire.Refused, n int64) bool {
 // ask makes one request for n IDs, and takes in the reply.
 func (f *fetcher) ask(n int64, sends uint64) error {
 	c := f.client
-	f.request = appendRequest(f.request[:0], n, c.tenant)
+	f.request = wire.AppendCommand(f.request[:0], append([]string{"RUN", strconv.FormatInt(n, 10)}, c.tenant...)...)
 	begun := time.Now()
 	if err := f.link.in.Send(f.link.conn, f.request); err != nil {
 		return err
@@ -175,24 +175,6 @@ const bufferSize = 4 << 10
 
 // keptPairs is for how many pairs of a reply room is kept.
 const keptPairs = 1024
-
-// appendRequest appends RUN n, with the tenant if there is one.
-func appendRequest(b []byte, n int64, tenant string) []byte {
-	if tenant == "" {
-		return appendNumber(append(b, "*2\r\n$3\r\nRUN\r\n"...), uint64(n))
-	}
-	b = appendNumber(append(b, "*4\r\n$3\r\nRUN\r\n"...), uint64(n))
-	b = strconv.AppendInt(append(b, "$6\r\nTENANT\r\n$"...), int64(len(tenant)), 10)
-	return append(append(append(b, "\r\n"...), tenant...), "\r\n"...)
-}
-
-func appendNumber(b []byte, n uint64) []byte {
-	var digits [20]byte
-	d := strconv.AppendUint(digits[:0], n, 10)
-	b = strconv.AppendInt(append(b, '$'), int64(len(d)), 10)
-	b = append(b, "\r\n"...)
-	return append(append(b, d...), "\r\n"...)
-}
 
 // connect dials, and asks what the daemon is and how much it gives at a time. The connection is
 // closed with ctx until that is known.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -29,25 +30,17 @@ func refused(r wire.Refused) error {
 	return &RefusedError{Code: code, Text: text}
 }
 
+var gaveUp = regexp.MustCompile(`^(.*?)(?:; gave up after ([0-9][^ ,;]*))?(?:, another ([0-9][^ ,;]*) would have been needed)?; try again later$`)
+
 // unavailable takes the text of an UNAVAILABLE refusal apart: why there are no IDs, after how long
 // the daemon gave up, and how much longer it would have taken. A time that the text does not tell
 // is 0.
 func unavailable(text string) (reason string, after, another time.Duration) {
-	reason, whole := strings.CutSuffix(text, "; try again later")
-	if !whole {
+	found := gaveUp.FindStringSubmatch(text)
+	if found == nil {
 		return text, 0, 0
 	}
-	if rest, ok := strings.CutSuffix(reason, " would have been needed"); ok {
-		if i := strings.LastIndex(rest, ", another "); i >= 0 {
-			if d, err := time.ParseDuration(rest[i+len(", another "):]); err == nil && d > 0 {
-				reason, another = rest[:i], d
-			}
-		}
-	}
-	if i := strings.LastIndex(reason, "; gave up after "); i >= 0 {
-		if d, err := time.ParseDuration(reason[i+len("; gave up after "):]); err == nil && d > 0 {
-			reason, after = reason[:i], d
-		}
-	}
-	return reason, after, another
+	after, _ = time.ParseDuration(found[2])
+	another, _ = time.ParseDuration(found[3])
+	return found[1], after, another
 }

@@ -48,23 +48,19 @@ func (c *Client) AppendTake(ctx context.Context, dst []Run, n int) ([]Run, error
 	want := int64(n)
 	r := c.current.Load()
 	from, to := r.claim(want)
-	if to-from == want && younger(r.at, c.maxAge) {
-		if r.passed(from, to) {
-			c.mu.Lock()
-			c.runLow()
-			c.mu.Unlock()
-		}
+	young := from < to && younger(r.at, c.maxAge)
+	if young && r.passed(from, to) {
+		c.mu.Lock()
+		c.runLow()
+		c.mu.Unlock()
+	}
+	if young && to-from == want {
 		return append(dst, r.piece(from, to)), nil
 	}
 	w := c.newWaiter(dst, want)
 	defer c.free(w)
-	if from < to && younger(r.at, c.maxAge) {
+	if young {
 		w.add(r, from, to, false)
-		if r.passed(from, to) {
-			c.mu.Lock()
-			c.runLow()
-			c.mu.Unlock()
-		}
 	}
 	if err := c.gather(ctx, w); err != nil {
 		return dst, err

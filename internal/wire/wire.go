@@ -214,27 +214,9 @@ func within(err error) error {
 // integer reads what follows the line's kind: digits, and a minus before them or not. It allocates
 // nothing.
 func integer(line []byte, kind byte) (int64, error) {
-	if line[0] != kind || len(line) < 2 || line[1] == '+' {
+	n, err := strconv.ParseInt(string(line[1:]), 10, 64)
+	if line[0] != kind || err != nil || line[1] == '+' {
 		return 0, fmt.Errorf("%w: %.40q where '%c' and an integer was expected", ErrFrame, line, kind)
 	}
-	digits, sign := line[1:], int64(1)
-	if digits[0] == '-' {
-		digits, sign = digits[1:], -1
-	}
-	const most = 18 // digits that fit into an int64 whatever they are
-	if len(digits) > most || len(digits) == 0 {
-		n, err := strconv.ParseInt(string(line[1:]), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%w: %.40q is no integer", ErrFrame, line)
-		}
-		return n, nil
-	}
-	var n int64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, fmt.Errorf("%w: %.40q is no integer", ErrFrame, line)
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return sign * n, nil
+	return n, nil
 }
