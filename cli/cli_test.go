@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,14 +170,6 @@ func TestLayoutCommand(t *testing.T) {
 	}
 }
 
-func TestThousands(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 999: "999", 1000: "1,000", 25600: "25,600", 4096000: "4,096,000", 0.25: "0.25", 4194304000: "4,194,304,000"} {
-		if got := thousands(v); got != want {
-			t.Errorf("thousands(%v) = %q, want %q", v, got, want)
-		}
-	}
-}
-
 func TestFlagsFirst(t *testing.T) {
 	commands := newProgram(paths{}, realOutside(nil)).app.Commands
 	for _, c := range []struct{ given, want string }{
@@ -275,24 +265,6 @@ func TestCompletion(t *testing.T) {
 		out, err := exec.Command("bash", append([]string{"-c", script, program}, strings.Split(c.typed, " ")...)...).CombinedOutput()
 		if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
 			t.Errorf("%q offers %q (%v), want %q", c.typed, got, err, c.want)
-		}
-	}
-}
-
-func TestExitCode(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want int
-	}{
-		{nil, ExitOK},
-		{errors.New("x"), ExitFailed},
-		{usagef("x"), ExitUsage},
-		{fmt.Errorf("more: %w", usagef("x")), ExitUsage},
-		{fmt.Errorf("%w: starting", errNotReady), ExitNotReady},
-		{fmt.Errorf("%w at x", errNoDaemon), ExitNoDaemon},
-	} {
-		if got := ExitCode(c.err); got != c.want {
-			t.Errorf("ExitCode(%v) = %d, want %d", c.err, got, c.want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,34 +30,6 @@ func TestOpenRefuses(t *testing.T) {
 		if c, err := client.Open(tt.socket, tt.option); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v, %v, want an error about %s", tt.socket, c, err, tt.want)
 		}
-	}
-}
-
-func TestLead(t *testing.T) {
-	for _, tt := range []struct {
-		used          int64
-		elapsed, trip time.Duration
-		n, want       int64
-	}{
-		{1000, time.Millisecond, 100 * time.Microsecond, 2500, 200}, // two trips of 100
-		{1000, time.Millisecond, 10 * time.Millisecond, 2500, 1250}, // half
-		{1, time.Millisecond, 40 * time.Microsecond, 3, 0},          // with the last one
-	} {
-		if got := client.Lead(tt.used, tt.elapsed, tt.trip, tt.n); got != tt.want {
-			t.Errorf("%+v: %d", tt, got)
-		}
-	}
-}
-
-func TestDelay(t *testing.T) {
-	for failures, want := range []time.Duration{0, 5, 10, 20, 40, 80, 160, 320, 500, 500} {
-		want *= time.Millisecond
-		if low, high := client.Delay(failures, 0), client.Delay(failures, 1); low != want/2 || high != want {
-			t.Errorf("after %d failures from %v to %v, want up to %v", failures, low, high, want)
-		}
-	}
-	if d := client.Delay(1<<40, 1); d != 500*time.Millisecond {
-		t.Error(d)
 	}
 }
 
@@ -124,6 +95,7 @@ func TestDemand(t *testing.T) {
 		asks  int   // at most
 		ids   int64 // at most
 	}{
+		{"twice", 0, 2, 2, 5},
 		{"one a second", time.Second, 100, 100, 100},
 		{"one in 100 ms", 100 * time.Millisecond, 100, 100, 100},
 		{"one in 5 ms", 5 * time.Millisecond, 100, 100, 101},
@@ -155,65 +127,6 @@ func TestDemand(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestTwoCallsWasteLittle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		c := f.open()
-		nextID(t, c)
-		nextID(t, c)
-		synctest.Wait()
-		if _, ids := f.counts(); ids > 5 {
-			t.Errorf("%d IDs were asked for, for two calls", ids)
-		}
-	})
-}
-
-// A reply that took longer than MaxAge is for those who waited for it, and for nobody else.
-func TestLateReply(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		f.reply = func(ask) (string, bool) { <-time.After(20 * time.Millisecond); return "", true }
-		c := f.open()
-		var group sync.WaitGroup
-		for i := range 10 {
-			group.Go(func() {
-				<-time.After(time.Duration(i) * 3 * time.Millisecond)
-				begun := time.Now()
-				if id, err := c.Next(t.Context()); err != nil || f.drawnFor(id).Before(begun) {
-					t.Errorf("call %d, begun at %v: %d, %v, asked for at %v", i, begun, id, err, f.drawnFor(id))
-				}
-			})
-		}
-		group.Wait()
-	})
-}
-
-// What a Take has got from stock does not grow too old while it waits for the rest.
-func TestTakeLetsGoOfWhatGrewOld(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFake(t)
-		c := f.open()
-		for range 100 {
-			nextID(t, c)
-		}
-		synctest.Wait()
-		<-time.After(time.Millisecond)
-		f.answers(func(ask) (string, bool) { <-time.After(7 * time.Millisecond); return "", true })
-		begun := time.Now()
-		runs := must.Get(c.Take(t.Context(), 10000))(t)
-		n := 0
-		for _, run := range runs {
-			n += run.N
-			if f.drawnFor(run.First).Before(begun) {
-				t.Errorf("%+v was asked for %v before the call, which took %v", run, begun.Sub(f.drawnFor(run.First)), time.Since(begun))
-			}
-		}
-		if n != 10000 {
-			t.Errorf("%d IDs", n)
-		}
-	})
 }
 
 // A Take of more than the daemon gives at once is several requests, none too large.

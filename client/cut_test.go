@@ -80,7 +80,7 @@ func TestConnections(t *testing.T) {
 	if id := nextID(t, c); id != 4 {
 		t.Errorf("%d, want 4", id)
 	}
-	redis := serveScript(t, []string{"$21\r\nredis_version:7.0.15\r\n\r\n"})
+	redis := serveScript(t, []string{"$22\r\nredis_version:7.0.15\r\n\r\n"})
 	if _, err := open(t, redis.socket, client.Timeout(time.Second)).Next(t.Context()); !errors.As(err, &protocol) {
 		t.Errorf("of a Redis: %v", err)
 	}

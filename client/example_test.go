@@ -96,29 +96,6 @@ func ExampleClient_Take() {
 	// 1002
 }
 
-func ExampleClient_IDs() {
-	socket, stop := exampleDaemon()
-	defer stop()
-	ids, err := client.Open(socket)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ids.Close() // is nil
-
-	last, rises := int64(0), true
-	for id, err := range ids.IDs(context.Background(), 100) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		last, rises = id, rises && id > last
-	}
-	fmt.Println("the IDs rise:", rises)
-	// Output:
-	// the IDs rise: true
-}
-
 // Texts for a database or for JSON: they sort like the IDs.
 func ExampleClient_As() {
 	socket, stop := exampleDaemon()
@@ -134,22 +111,6 @@ func ExampleClient_As() {
 	fmt.Println(texts, err)
 	// Output:
 	// [000000000G8 000000000G9 000000000GA] <nil>
-}
-
-func ExampleClient_TakeIDs() {
-	socket, stop := exampleDaemon()
-	defer stop()
-	ids, err := client.Open(socket)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer ids.Close() // is nil
-
-	all, err := ids.TakeIDs(context.Background(), 3)
-	fmt.Println(all, err)
-	// Output:
-	// [1000 1001 1002] <nil>
 }
 
 // A daemon that was started without its coordinator is in a cluster of its own.

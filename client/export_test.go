@@ -3,14 +3,10 @@ package client
 import (
 	"context"
 	"net"
-	"time"
 )
 
-// What daemons say.
-var (
-	MaxCount    = maxCount
-	Unavailable = unavailable
-)
+// Unavailable is unavailable.
+var Unavailable = unavailable
 
 // Through has the client dial with f.
 func Through(f func(context.Context) (net.Conn, error)) Option {
@@ -26,16 +22,4 @@ func Stock(c *Client) int64 {
 		n += r.n - r.used()
 	}
 	return n
-}
-
-// Delay is delay.
-func Delay(failures int, random float64) time.Duration { return delay(failures, random) }
-
-// Lead is how many of n IDs are left when more are asked for, at that use, if requests take trip.
-func Lead(used int64, elapsed, trip time.Duration, n int64) int64 {
-	now := time.Now()
-	d := demand{asked: now}
-	d.sent(used, now.Add(elapsed))
-	d.answered(trip)
-	return d.lead(n)
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -58,49 +59,33 @@ func TestManyGoroutines(t *testing.T) {
 			t.Parallel()
 			c := open(t, start(t, dir(t), tt.layout).Config.Socket.Path, tt.options...)
 			const goroutines, each = 16, 3000
+			take := func(n int) ([]int64, error) {
+				if n > 1 {
+					return c.TakeIDs(t.Context(), n)
+				}
+				id, err := c.Next(t.Context())
+				return []int64{id}, err
+			}
 			var highest atomic.Int64
 			var group sync.WaitGroup
 			got := make([][]int64, goroutines)
 			for g := range goroutines {
 				group.Go(func() {
-					ids := make([]int64, 0, each)
-					var runs []client.Run
-					for len(ids) < each {
-						before, from := highest.Load(), len(ids)
-						if len(ids)%37 == 0 {
-							var err error
-							if runs, err = c.AppendTake(t.Context(), runs[:0], 1+len(ids)%300); err != nil {
-								t.Error(err)
-								return
-							}
-							for _, run := range runs {
-								for id := range run.IDs() {
-									ids = append(ids, id)
-								}
-							}
-						} else {
-							id, err := c.Next(t.Context())
-							if err != nil {
-								t.Error(err)
-								return
-							}
-							ids = append(ids, id)
+					for len(got[g]) < each {
+						before, n := highest.Load(), 1
+						if len(got[g])%37 == 0 {
+							n += len(got[g]) % 300
 						}
-						for _, id := range ids[from:] {
-							if id <= before {
-								t.Errorf("%d after %d had been returned", id, before)
-								return
-							}
-							before = id
+						ids, err := take(n)
+						if err != nil || ids[0] <= before || !slices.IsSorted(ids) {
+							t.Errorf("%d after %d had been returned, %v", ids, before, err)
+							return
 						}
-						for {
-							h := highest.Load()
-							if h >= before || highest.CompareAndSwap(h, before) {
-								break
-							}
+						got[g] = append(got[g], ids...)
+						last := ids[len(ids)-1]
+						for h := highest.Load(); h < last && !highest.CompareAndSwap(h, last); h = highest.Load() {
 						}
 					}
-					got[g] = ids
 				})
 			}
 			group.Wait()

@@ -2,26 +2,13 @@ package client_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/issue"
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
-
-func TestMaxCount(t *testing.T) {
-	for text, want := range map[string]int64{
-		"# Server\r\nhost:h\r\nmax_count:65536\r\nuptime:1\r\n": 65536, "max_count:7": 7, "max_count:0\r\n": 0, "max_count:-3\r\n": 0,
-		"max_count:99999999999\r\n": 0, "redis_version:7.0\r\n": 0, "": 0, "xmax_count:5\r\n": 0,
-	} {
-		if got := client.MaxCount(info.Parse(text)); got != want {
-			t.Errorf("%q: %d, want %d", text, got, want)
-		}
-	}
-}
 
 // The text is the one that the daemon makes.
 func TestReasonOfUnavailable(t *testing.T) {
@@ -60,15 +47,4 @@ func TestWhatCanBeHad(t *testing.T) {
 	if _, _, ok := wire.AtMost("UNAVAILABLE the grant is used up; try again later"); ok {
 		t.Error("another refusal is taken for one of a count")
 	}
-}
-
-func FuzzUnavailable(f *testing.F) {
-	f.Add("no worker; gave up after 2s, another 5ms would have been needed; try again later")
-	f.Add("x; gave up after 2s; try again later")
-	f.Fuzz(func(t *testing.T, text string) {
-		reason, after, another := client.Unavailable(text)
-		if !strings.HasPrefix(text, reason) || after < 0 || another < 0 {
-			t.Errorf("%q is taken for %q, %v, %v", text, reason, after, another)
-		}
-	})
 }

@@ -293,19 +293,3 @@ flakeward_cluster_worker_ids{ID,state="resting"} 1
 		t.Errorf("wrote\n%s\nwant\n%s", got.String(), want)
 	}
 }
-
-func TestClaims(t *testing.T) {
-	c := sample(t, text, 0)
-	var out strings.Builder
-	must.Do(t, ClaimsOf(c, noon, members()[:1]).Table(&out))
-	const want = `
-worker  host  process  claimed   issued    state    claim
-4       h1    11       3h0m ago  2.3s ago  granted  c4
-`
-	if got := out.String(); !strings.HasSuffix(got, want) || !strings.Contains(got, "1 claim of 1024 worker IDs") {
-		t.Errorf("printed\n%s", got)
-	}
-	if got, want := Claimant(c, noon, members()[0]), "worker ID 4, host h1, process 11, incarnation 1a2b3c4d5e6f, claimed 3h0m ago, its last ID 2.3s ago"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
