@@ -24,7 +24,7 @@ func (c Config) NewCluster() (coord.NewCluster, *generator.Layout, time.Duration
 		return coord.NewCluster{}, nil, 0, fmt.Errorf("--window: %v is not within 0 and 24h", window)
 	}
 	return coord.NewCluster{
-		Text: grant.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers), Window: max(4, generator.Tick((window+layout.TickLength()-1)/layout.TickLength())),
+		Text: grant.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers), Window: max(4, layout.Ticks(window)),
 	}, layout, window, nil
 }
 

@@ -16,7 +16,7 @@ func (d *Daemon) figures() metrics.Figures {
 	f := metrics.Figures{
 		Now: now, Layout: d.layout,
 		Cluster: metrics.Cluster{
-			Coordinator: d.config.coordinator().Text, ID: d.lane.holder.Load().Cluster(), UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
+			Coordinator: d.config.coordinator().Text, ID: d.lane.holder.Load().Holding().Cluster, UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
 			Workers: min(d.layout.Workers(), coord.MaxWorkers),
 		},
 		Clock:   clockFigures(d.clock, d.lane, now),

@@ -25,7 +25,7 @@ func lookOut(ctx context.Context, d *Daemon, listener *socketfile.Listener) *loo
 	o.ended.Go(func() { keepSocket(ctx, d.clock, listener, d.config.Socket.Path, keep, d.log) })
 	running := func() (takeover.Settings, takeover.Running) {
 		s := d.config.settings(d.layout)
-		s.Cluster, s.Listen = d.lane.holder.Load().Cluster(), d.config.Listen.Address
+		s.Cluster, s.Listen = d.lane.holder.Load().Holding().Cluster, d.config.Listen.Address
 		return s, takeover.Running{Time: d.lifecycle.KnownTime(), Age: d.age(), Cluster: s.Cluster}
 	}
 	l, err := takeover.Listen(d.config.Socket.Path, d.config.Version, running, d.log)

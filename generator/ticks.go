@@ -10,6 +10,9 @@ import (
 // TickLength returns how long a tick lasts, at least 1 us.
 func (l *Layout) TickLength() time.Duration { return time.Duration(l.tick) }
 
+// Ticks rounds d up to whole ticks.
+func (l *Layout) Ticks(d time.Duration) Tick { return Tick((d + l.TickLength() - 1) / l.TickLength()) }
+
 // Epoch returns the start of tick 0, in UTC.
 func (l *Layout) Epoch() time.Time { return time.Unix(0, l.epoch).UTC() }
 

@@ -11,6 +11,7 @@
 package grant
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -40,7 +41,7 @@ type Config struct {
 	Timing      Timing
 	RestartWait time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
 	Clock       clockguard.Clock
-	Age         time.Duration        // of the processes before this one that it goes on for; see pace.reach
+	Age         time.Duration        // of the processes before this one that it goes on for; see Holder.furthest
 	Random      func() float64       // in [0,1), for jitter; nil: the runtime's
 	Machine     generator.Generation // of the virtual machine; another one makes this process a copy
 	Events      *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
@@ -52,27 +53,30 @@ type Config struct {
 // One goroutine at a time takes its steps: where another daemon is taken over that of Acquire, then
 // that of Hold, then that of Shut. All other methods may be called from any goroutine.
 type Holder struct {
-	*pace
+	Config
 	issuer Issuer
+	born   clockguard.Mono   // when the process began, or the first of those that it goes on for
 	coord  coord.Coordinator // the one that was joined; set before anything is claimed
-	why    condition.Code    // why the next worker ID may be another one than the last; of who takes the steps
 
-	unwanted atomic.Pointer[demand] // the last demand; nil: it was met, or refused
-	wake     chan struct{}          // has Hold look at its situation again
-	expired  atomic.Bool            // a session has expired: the claim may be lost
+	// Of who takes the steps.
+	why    condition.Code  // why the next worker ID may be another one than the last
+	lookAt clockguard.Mono // when the record of a cluster whose servers were restored may be looked at again
+
+	unwanted atomic.Pointer[generator.Lane] // the last lane in whose place another was asked for; nil: it was met, or refused
+	wake     chan struct{}                  // has Hold look at its situation again
+	expired  atomic.Bool                    // a session has expired: the claim may be lost
 
 	failure   atomic.Pointer[condition.Condition] // what keeps the ceiling from rising; nil: nothing
-	reachable atomic.Bool
-	backoff   backoff
-	published atomic.Int64 // see Holding.Published
-	stuck     atomic.Int64 // since when the clock is behind and no ID is to be had, by that clock; 0: that is not so
+	again     atomic.Int64                        // when a worker ID may be asked for again, by the monotonic clock; 0: the last answer was no other
+	published atomic.Int64                        // see Holding.Published
+	stuck     atomic.Int64                        // since when the clock keeps IDs from being issued, by that clock; 0: it does not
+
+	revoked atomic.Bool // final: the cluster is no more
 
 	mu                sync.Mutex // guards what follows; never held over a call that waits
-	cluster           string
+	known             coord.Cluster
 	current, retiring lease
 	issued            map[int]generator.Tick // up to where each worker ID is known to be issued from
-	revoked           bool                   // final: the cluster is no more
-	raised            *coord.Raise           // the last that was learned of; nil: the cluster has not been joined
 }
 
 // New makes a holder that holds nothing.
@@ -80,12 +84,12 @@ func New(c Config, issuer Issuer) *Holder {
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}
-	p := newPace(c)
 	k := &Holder{
-		pace: p, issuer: issuer, wake: make(chan struct{}, 1), backoff: backoff{pace: p}, current: none(), retiring: none(),
-		issued: map[int]generator.Tick{},
+		Config: c, issuer: issuer, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
+		wake: make(chan struct{}, 1), current: none(), retiring: none(), issued: map[int]generator.Tick{},
 	}
-	k.fail(fmt.Errorf("%w: coordinator %s has not answered yet", errStarting, c.Coord))
+	k.again.Store(never)
+	k.fail(condition.Starting, fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))
 	return k
 }
 
@@ -94,59 +98,24 @@ func LayoutText(layout *generator.Layout, datacenter uint64) string {
 	return fmt.Sprintf("%s;datacenter=%d", layout, datacenter)
 }
 
-// LayoutText is the layout as the cluster record names it.
-func (k *Holder) LayoutText() string { return LayoutText(k.Layout, k.Datacenter) }
-
-// Cluster is the UUID of the cluster that the holder is attached to; empty: of none yet.
-func (k *Holder) Cluster() string {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.cluster
-}
-
-// Idle reports whether an ID could be had, and none was within the last second.
-func (k *Holder) Idle() bool {
-	cur, _ := k.leases()
-	now := k.tick()
-	return cur.lane != nil && now <= cur.ceiling() && cur.lane.Highest()+ticks(k.Layout, time.Second) < now
-}
-
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) {
-	k.reachable.Store(err == nil)
-	k.fail(err)
+	k.again.Store(never)
+	k.fail(condition.Of(err), err)
 }
 
 // Attach gives the holder the coordinator that it has joined, before Acquire or Hold.
 func (k *Holder) Attach(c coord.Coordinator, cluster coord.Cluster) {
 	k.coord = c
-	k.change(func() { k.cluster = cluster.UUID })
 	k.Learn(func() coord.Cluster { return cluster })
-	if starting := k.failure.Load(); starting != nil && starting.Code == condition.Starting {
-		k.fail(errNoClaim)
-	}
-}
-
-// demand is for another worker ID than a lane's.
-type demand struct {
-	lane *generator.Lane
-	why  condition.Code
+	k.again.Store(0)
+	k.fail(condition.NoWorker, errors.New("no worker ID is claimed"))
 }
 
 // ReLease implements issue.Owner.
-func (k *Holder) ReLease(lane *generator.Lane) { k.reLease(lane, condition.ClockBehind) }
-
-// reLease leaves a demand for the same lane as it is: what is refused then is all that was asked meanwhile.
-func (k *Holder) reLease(lane *generator.Lane, why condition.Code) {
-	for {
-		last := k.unwanted.Load()
-		if last != nil && last.lane == lane {
-			return
-		}
-		if k.unwanted.CompareAndSwap(last, &demand{lane, why}) {
-			k.ExtendNow()
-			return
-		}
+func (k *Holder) ReLease(lane *generator.Lane) {
+	if k.unwanted.Swap(lane) != lane {
+		k.ExtendNow()
 	}
 }
 
@@ -163,4 +132,4 @@ func (k *Holder) ExtendNow() {
 func (k *Holder) SessionExpired() { k.expired.Store(true) }
 
 // CanAcquire implements issue.Owner: it reports whether another worker ID can be had, as far as is known.
-func (k *Holder) CanAcquire() bool { return k.reachable.Load() && k.backoff.over() }
+func (k *Holder) CanAcquire() bool { return int64(k.now().Mono) >= k.again.Load() }

@@ -62,7 +62,7 @@ func (w *fixture) used(workers ...int) *fixture {
 	c := must.Get(w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()}))(w.t)
 	defer c.Close()
 	h := w.host("used").boot()
-	coordtest.Join(w.t, c, coord.Layout{Text: h.LayoutText(), Workers: w.layout.Workers(), Window: h.Window()})
+	coordtest.Join(w.t, c, coord.Layout{Text: grant.LayoutText(h.layout, 0), Workers: w.layout.Workers(), Window: h.Window()})
 	for _, worker := range workers {
 		claim := must.Get(c.Claim(w.t.Context(), coord.Request{Worker: worker}))(w.t)
 		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
@@ -126,7 +126,12 @@ type process struct {
 	lane *generator.Lane // in use
 }
 
-func (p *process) Use(lane *generator.Lane) { p.mu.Lock(); p.lane = lane; p.mu.Unlock() }
+func (p *process) Use(lane *generator.Lane) {
+	p.mu.Lock()
+	p.lane = lane
+	p.mu.Unlock()
+	p.Changed()
+}
 
 func (p *process) Changed() {
 	if p.changed != nil {
@@ -176,7 +181,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 		coordtest.Close(p.t, c)
 	})
 	p.coord = &faulty{Coordinator: c, wants: p.wants}
-	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: p.LayoutText(), Workers: p.layout.Workers(), Window: p.Window()})
+	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: grant.LayoutText(p.layout, 0), Workers: p.layout.Workers(), Window: p.Window()})
 	p.cluster = cluster.UUID
 	return p.coord, cluster, err
 }

@@ -212,12 +212,3 @@ func TestAClaimThatCannotBeMadeAgainIsTriedAgain(t *testing.T) {
 		t.Errorf("two publishes after a node could not be made it holds %+v, and had %+v", now, before)
 	}
 }
-
-// A clock before the layout's beginning has no tick that is above the ceiling of no lane.
-func TestNobodyIsIdleWithoutALane(t *testing.T) {
-	p := newFixture(t).host("H").boot()
-	p.clock.Step(-2000 * time.Hour)
-	if p.tick() >= 0 || p.Idle() {
-		t.Errorf("at tick %d, a process without a lane is idle", p.tick())
-	}
-}

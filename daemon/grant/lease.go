@@ -1,7 +1,6 @@
 package grant
 
 import (
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -9,17 +8,13 @@ import (
 // lease is a worker ID that is, or was, held.
 type lease struct {
 	worker  int
-	opening string          // that the lane is of; empty: there is none
+	opening string          // that the lane is of
 	node    string          // the claim node's name
 	claim   coord.Claim     // nil: lost or revoked, or there is no worker ID
 	lane    *generator.Lane // nil: none yet
 	granted generator.Tick  // acknowledged by the coordinator; 0: nothing
 	told    generator.Tick  // all IDs up to this tick were published as issued
-	since   int64           // when the lane took the place of another, by the wall clock; 0: it is the first
 	cut     bool            // a raise has cut the lane, and with it the grant
-
-	begun clockguard.Mono // when its claim was begun,
-	was   int             // while this was the worker ID in use
 }
 
 // none returns the lease of no worker ID.
@@ -34,11 +29,14 @@ func (l lease) issued() generator.Tick {
 }
 
 // serves reports whether the lease has a claim and an open lane.
-func (l lease) serves() bool { return l.claim != nil && !l.lane.Closed() }
+func (l lease) serves() bool { return l.claim != nil && l.open() }
 
-// ceiling is the last tick that the lease's lane may issue; 0: there is no lane.
+// open reports whether there is a lane that may issue.
+func (l lease) open() bool { return l.lane != nil && !l.lane.Closed() }
+
+// ceiling is the last tick that the lease's lane may issue; 0: it may none.
 func (l lease) ceiling() generator.Tick {
-	if l.lane == nil || l.lane.Closed() {
+	if !l.open() {
 		return 0
 	}
 	return l.lane.Ceiling()
@@ -47,20 +45,6 @@ func (l lease) ceiling() generator.Tick {
 // claimed reports whether the lease has a claim, and its node is there, as far as is known.
 func (l lease) claimed() bool { return l.claim != nil && l.claim.Name() != "" }
 
-// cutAt cuts the lease at a raise, if it was opened before, and reports whether its grant reached
-// beyond it.
-func (l *lease) cutAt(r coord.Raise) (exceeded bool) {
-	if l.opening == "" || coord.ClusterEpochOf(l.opening) == r.ClusterEpoch {
-		return false
-	}
-	l.lane.Cut(r.Floor)
-	if l.granted > r.Floor {
-		l.granted, exceeded = r.Floor, true
-	}
-	l.cut = true
-	return exceeded
-}
-
 // leases returns what is held now.
 func (k *Holder) leases() (current, retiring lease) {
 	k.mu.Lock()
@@ -68,19 +52,21 @@ func (k *Holder) leases() (current, retiring lease) {
 	return k.current, k.retiring
 }
 
-// change changes what is held, and applies the last raise and a revocation to that. It reports whether a
-// grant reached beyond the raise.
+// change changes what is held, and applies a revocation and the last raise to that: what was opened before is
+// cut there. It reports whether a grant reached beyond the raise.
 func (k *Holder) change(do func()) (exceeded bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	do()
 	for _, l := range []*lease{&k.retiring, &k.current} {
-		if k.revoked {
+		if k.revoked.Load() {
 			k.end(*l)
 			l.claim, l.granted = nil, 0
 		}
-		if k.raised != nil && l.cutAt(*k.raised) {
-			exceeded = true
+		if raise := k.known.Raise; l.lane != nil && coord.ClusterEpochOf(l.opening) != raise.ClusterEpoch {
+			l.lane.Cut(raise.Floor)
+			exceeded = exceeded || l.granted > raise.Floor
+			l.granted, l.cut = min(l.granted, raise.Floor), true
 		}
 	}
 	return exceeded
@@ -102,11 +88,11 @@ func (k *Holder) end(l lease) (last generator.Tick) {
 // place the worker IDs may be others'. It is final, and may be called from any goroutine: a claim
 // that is being made meanwhile is revoked as well.
 func (k *Holder) Revoke() {
-	k.change(func() { k.revoked = true })
+	k.change(func() { k.revoked.Store(true) })
 	k.issuer.Changed()
 }
 
-// Learn has the daemon go by what is known of the cluster: its window, and the last raise.
+// Learn has the daemon go by what is known of the cluster: its name, its window, and the last raise.
 //
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
@@ -116,9 +102,8 @@ func (k *Holder) Learn(known func() coord.Cluster) {
 	var now coord.Cluster
 	exceeded := k.change(func() {
 		now = known() // here, so that no lane has two raises in another order
-		k.raised = &now.Raise
+		k.known = now
 	})
-	k.learn(now.Window)
 	if exceeded {
 		k.Log.Warn("all marks were raised: nothing above that is issued from a grant of before", "to", now.Raise.Floor, "until", k.Layout.StartOf(now.Raise.Floor))
 		k.issuer.Changed()
@@ -127,6 +112,7 @@ func (k *Holder) Learn(known func() coord.Cluster) {
 
 // Holding is what is shown of the worker ID in use. Ticks are of the layout; 0 where there is none.
 type Holding struct {
+	Cluster string // its UUID; empty: none was joined yet
 	Worker  int    // coord.AnyWorker: none
 	Claim   string // the claim node's name
 	Claimed bool   // the claim was not lost, as far as is known
@@ -142,12 +128,14 @@ type Holding struct {
 
 // Holding shows the worker ID in use.
 func (k *Holder) Holding() Holding {
-	cur, retiring := k.leases()
-	shown := Holding{Worker: cur.worker, Claim: cur.node, Claimed: cur.claimed(), Opening: cur.opening, Granted: cur.granted, Published: k.published.Load()}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	cur := k.current
+	shown := Holding{Cluster: k.known.UUID, Worker: cur.worker, Claim: cur.node, Claimed: cur.claimed(), Opening: cur.opening, Granted: cur.granted, Published: k.published.Load()}
 	if cur.lane != nil {
 		shown.Floor, shown.Issued = cur.lane.Floor(), cur.issued()
 	}
-	for _, l := range []lease{cur, retiring} {
+	for _, l := range []lease{cur, k.retiring} {
 		if l.claimed() {
 			shown.Claims++
 		}

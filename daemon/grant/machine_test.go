@@ -75,7 +75,9 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 		touched := original.untouched()
 
 		now.Store(8)
-		for what, do := range original.steps() {
+		steps := original.steps()
+		delete(steps, "Shut") // which ends the lanes that the test has the original go on with
+		for what, do := range steps {
 			if err := do(); !errors.Is(err, grant.ErrCopied) {
 				t.Errorf("%s in a clone: %v, want ErrCopied", what, err)
 			}

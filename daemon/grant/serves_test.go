@@ -75,31 +75,6 @@ func TestAWorkerIDThatRestsEndsNoLane(t *testing.T) {
 	p.serves()
 }
 
-// A record beyond the layout's end is of no use, and the claim on it is given up: nothing bars its worker ID.
-func TestAnUnusableRecordIsNotBarred(t *testing.T) {
-	w := newFixture(t)
-	w.used(0, 1, 2, 3)
-	for i := 1; i < 4; i++ {
-		w.host(fmt.Sprint("R", i)).startFor(i)
-	}
-	x := w.host("X").boot()
-	x.attach()
-	c := must.Get(x.coord.Coordinator.Claim(t.Context(), coord.Request{Worker: 0, Latest: math.MaxInt64}))(t)
-	must.Do(t, c.Release(t.Context(), w.layout.MaxTick()+5))
-	p := w.host("P").boot()
-	p.attach()
-	claims := must.Get(w.tree.claims(t.Context()))(t)
-	for range 3 {
-		err := p.Acquire(t.Context(), false)
-		if held := (*coord.ExhaustedError)(nil); err == nil || errors.As(err, &held) {
-			t.Errorf("a claim where one record is beyond the layout: %v", err)
-		}
-	}
-	if after := must.Get(w.tree.claims(t.Context()))(t); len(after) != len(claims) {
-		t.Errorf("there are the claims %v, and were %v", after, claims)
-	}
-}
-
 // A clock from before the layout's first tick is no time, and damages no record.
 func TestAClockBeforeTheLayoutDamagesNoRecord(t *testing.T) {
 	w := newFixture(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -14,7 +15,6 @@ import (
 type step string
 
 const (
-	look     step = "look"      // at the cluster's record again: its servers were restored, and a raise must follow
 	giveBack step = "give back" // the worker ID that was replaced
 	reLease  step = "re-lease"  // claim another worker ID than the one in use, which is given back then
 	claim    step = "claim"     // a worker ID, as none is claimed
@@ -40,21 +40,17 @@ type situation struct {
 
 // past is what Hold keeps of the steps before. Its zero value is for a Hold that has taken none.
 type past struct {
-	well     bool            // the worker ID in use was granted more, and nothing has failed since
-	restored bool            // the last answer was of servers that went back to an earlier state
-	lookAt   clockguard.Mono // when the cluster's record may be looked at again
-	retryAt  clockguard.Mono // when something may be asked again, after a failure
-	retry    time.Duration   // the pause after the last failure; 0: there was none since a grant
-	due      clockguard.Mono // when what was issued is to be published
-	half     generator.Tick  // the grant is extended when so much of it is left
+	well    bool            // the worker ID in use was granted more, and nothing has failed since
+	retryAt clockguard.Mono // when something may be asked again, after a failure
+	retry   time.Duration   // the pause after the last failure; 0: there was none since a grant
+	due     clockguard.Mono // when what was issued is to be published
+	half    generator.Tick  // the grant is extended when so much of it is left
 }
 
 // next decides about the next step; for rest it returns for how long.
 func (s situation) next() (step, time.Duration) {
 	left := s.granted - s.tick - s.half
 	switch {
-	case s.restored && s.now >= s.lookAt:
-		return look, 0
 	case s.now < s.retryAt:
 		return rest, s.retryAt.Sub(s.now)
 	case s.replaced: // before another worker ID is claimed: only one can be retiring
@@ -86,9 +82,10 @@ func (k *Holder) situation(p past) situation {
 	}
 	s.replaced = retiring.lane != nil && (retiring.lane.Closed() || cur.granted != 0)
 	if cur.lane != nil {
-		asked := k.unwanted.Load()
-		s.serves, s.unwanted = cur.serves(), asked != nil && asked.lane == cur.lane
-		s.news = k.expired.Load() || cur.issued() != cur.told
+		s.serves = cur.serves()
+		// One that was cut by an old raise, which a server told that lags, stays cut although it is granted more.
+		s.unwanted = k.unwanted.Load() == cur.lane || p.well && cur.cut
+		s.news = k.expired.Load() || !cur.claimed() || cur.issued() != cur.told
 	}
 	return s
 }
@@ -102,11 +99,7 @@ func (k *Holder) Hold(ctx context.Context) error {
 		s := k.situation(p)
 		next, pause := s.next()
 		if next == rest {
-			wake := k.wake
-			if s.now < s.retryAt {
-				wake = nil // a request changes nothing about that
-			}
-			clockguard.Pause(ctx, k.Clock, pause, wake)
+			clockguard.Pause(ctx, k.Clock, pause, k.wake)
 			continue
 		}
 		err := k.take(ctx, next)
@@ -124,61 +117,40 @@ func (k *Holder) Hold(ctx context.Context) error {
 
 // take takes a step.
 func (k *Holder) take(ctx context.Context, next step) error {
+	cur, _ := k.leases()
 	switch next {
-	case look:
-		return k.ask(ctx, callTimeout, func(ctx context.Context) error {
-			_, err := k.coord.Look(ctx)
-			return err
-		})
 	case giveBack:
 		return k.giveBack(ctx)
 	case extend:
 		return k.extend(ctx)
 	case reLease:
-		asked := k.unwanted.Load()
-		defer k.unwanted.CompareAndSwap(asked, nil) // who still wants it asks again
-		k.why = asked.why
+		defer k.unwanted.CompareAndSwap(cur.lane, nil) // who still wants it asks again
+		k.why = condition.ClockBehind
+		if cur.cut {
+			k.why = condition.MarksRaised
+		}
 		return k.claim(ctx, true)
 	default: // As long as the lane has a grant to go on with, only a worker ID that serves at once is better.
-		cur, _ := k.leases()
 		return k.claim(ctx, cur.ceiling() > k.latest())
 	}
 }
-
-const (
-	// firstRetry and lastRetry bound the time between tries that fail.
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = time.Second
-)
-
-// longer is the pause after one.
-func longer(pause time.Duration) time.Duration { return min(max(firstRetry, 2*pause), lastRetry) }
 
 // note notes how a step ended.
 func (k *Holder) note(p *past, did step, err error) {
 	cur, _ := k.leases()
 	now := k.now().Mono
 	switch {
-	case did == look:
-		p.lookAt = now + clockguard.Mono(k.jitter(k.Timing.Publish))
-		if err != nil {
-			k.Log.Debug("the cluster's record could not be looked at", "error", err)
-		}
 	case err != nil:
 		p.well = false
-		p.restored = errors.As(err, new(*coord.RestoredError)) || errors.Is(err, coord.ErrTurnedAway)
-		if did == extend && errors.Is(err, coord.ErrLost) && cur.granted != 0 {
-			return // who had a grant claims again at once; who is never granted one pauses
-		}
 		p.retry = longer(p.retry)
 		pause := k.jitter(p.retry)
 		if errors.As(err, new(*coord.ExhaustedError)) && cur.claim == nil {
-			pause = max(pause, k.backoff.left()) // there is nothing to extend meanwhile
+			pause = max(pause, time.Duration(k.again.Load())-time.Duration(now)) // there is nothing to extend meanwhile
 		}
 		p.retryAt = now + clockguard.Mono(pause)
 		k.Log.Debug("the coordinator request failed; retrying", "error", err, "retry_in", pause)
 	case did == extend:
-		p.well, p.restored = true, false
+		p.well = true
 		if cur.cut { // nothing can be issued from it: another worker ID is claimed, at once and then with a pause
 			p.retryAt = now + clockguard.Mono(k.jitter(p.retry))
 			p.retry = longer(p.retry)
@@ -187,9 +159,9 @@ func (k *Holder) note(p *past, did step, err error) {
 		}
 		p.due = now + clockguard.Mono(k.jitter(k.Timing.Publish))
 		// Up to a fifth more than half, so that daemons which were granted together do not stay together.
-		reach := min(k.reach(true), cur.granted-k.tick())
-		p.half = generator.Tick(float64(max(0, reach)/2) * (1 + k.Random()/5))
+		left := min(cur.granted, k.furthest(k.tick(), true)) - k.tick()
+		p.half = generator.Tick(float64(max(0, left)/2) * (1 + k.Random()/5))
 	default:
-		p.well, p.restored = p.well && did == giveBack, false
+		p.well = p.well && did == giveBack
 	}
 }

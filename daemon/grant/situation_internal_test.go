@@ -42,10 +42,7 @@ func TestTheNextStep(t *testing.T) {
 		"something has failed": {func(s *situation) {
 			s.well, s.retryAt, s.replaced, s.unwanted, s.serves = false, 21*second, true, true, false
 		}, rest, time.Second},
-		"something failed before":   {func(s *situation) { s.well, s.retryAt = false, 20*second }, extend, 0},
-		"its servers were restored": {func(s *situation) { s.well, s.restored, s.retryAt = false, true, 21*second }, look, 0},
-		"they were looked at":       {func(s *situation) { s.well, s.restored, s.lookAt = false, true, 21*second }, extend, 0},
-		"they were, and it failed":  {func(s *situation) { s.well, s.restored, s.lookAt, s.retryAt = false, true, 30*second, 21*second }, rest, time.Second},
+		"something failed before": {func(s *situation) { s.well, s.retryAt = false, 20*second }, extend, 0},
 	} {
 		if got, pause := well(c.change).next(); got != c.want || pause != c.pause {
 			t.Errorf("%s: %s for %v, want %s for %v", name, got, pause, c.want, c.pause)

@@ -49,7 +49,9 @@ func (l *Lifecycle) Watch(ctx context.Context, issuer Issuer) error {
 // watchEvery returns how long Watch sleeps. A request finds a step of the clock by itself. A copy
 // of the machine has to be found at once, before its session says anything to the coordinator.
 func (l *Lifecycle) watchEvery() time.Duration {
-	if l.Machine.Now != nil || !l.Holder.Idle() {
+	h, tick := l.Holder.Holding(), l.Layout.TickAt(l.Clock.Now().Wall)
+	idle := tick <= h.Granted && max(h.Floor, h.Issued)+l.Layout.Ticks(time.Second) < tick
+	if l.Machine.Now != nil || !idle {
 		return WatchEvery
 	}
 	return WatchIdle

@@ -168,7 +168,7 @@ func TestWhatIsFollowedIsNoStop(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				o.lifecycle.Settle(ctx, ending{cancel})
 			},
-			10*time.Second + granted: func() { _ = o.holder.Publish(t.Context()) },
+			10*time.Second + granted: func() { _ = o.holder.Acquire(t.Context(), false) },
 		})
 		if !strings.Contains(said, "is followed") {
 			t.Fatalf("not followed:\n%s", said)

@@ -26,8 +26,9 @@ const (
 	// firstJoinRetry and lastJoinRetry bound the time between tries.
 	firstJoinRetry = 100 * time.Millisecond
 	lastJoinRetry  = 2 * time.Second
-	// leaveTimeout bounds the last exchange with the coordinator.
-	leaveTimeout = 5 * time.Second
+	// leaveTimeout bounds the last exchanges with the coordinator. Whoever stops a daemon waits for them,
+	// often with a limit of ten seconds.
+	leaveTimeout = 2 * time.Second
 )
 
 // WatchEvery is how often the clock is looked at beside the requests, and WatchIdle how often while
@@ -132,7 +133,7 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		*coordinator = c
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
-		Text:    l.Holder.LayoutText(),
+		Text:    grant.LayoutText(l.Layout, l.Holder.Datacenter),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holder.Window(),
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),

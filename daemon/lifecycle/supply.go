@@ -52,7 +52,7 @@ func (s *supply) look() {
 	switch {
 	case c == nil:
 		s.over(now)
-	case !s.served:
+	case !s.served && c.Code != condition.FloorAhead: // a start has not stopped issuing; that it has to wait for the clock is worth a line
 	case c.Stopped:
 		if failed || time.Duration(now.Wall-c.Since.UnixNano()) >= briefly {
 			s.stop(now, c)

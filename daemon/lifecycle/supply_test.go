@@ -159,7 +159,7 @@ func (o *outage) ask() {
 	o.answer = answer
 }
 
-func (o *outage) publish() { _ = o.holder.Publish(o.Context()) }
+func (o *outage) publish() { _ = o.holder.Acquire(o.Context(), false) }
 
 // The outage of a coordinator that is away for 34 s where the grant is of 20 s: each line comes at
 // its time, once and in order, and says the right times.

@@ -97,7 +97,7 @@ func passedOn(ctx context.Context, r *Run) func(*Result) {
 	from.AwaitNone(ctx, passedQuiet)
 	from.SetClock(-passedBehind)
 	r.Step("%s holds worker ID %d, and a number that is being taken from it; its clock goes back, so that it takes another worker ID", from, worker)
-	from.logs(ctx, "", "left a worker ID")
+	from.logs(ctx, "", "released the worker ID")
 	r.Step("worker ID %d is free; the clock of %s goes back by %v, so that it takes that", worker, to, passedBehind)
 	to.SetClock(-passedBehind)
 	to.Await(ctx, "IDs from that worker ID", func(reply evidence.Reply) bool {
