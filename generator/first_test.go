@@ -8,6 +8,39 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
+// fewSlots has rings of 32 slots, of 4 IDs each.
+const fewSlots = "time=40@100ms,worker=4,tenant=1,sequence=2;epoch=2026-01-01"
+
+func TestTakeFirstOutside(t *testing.T) {
+	_, ln := openLane(t, fewSlots, 1000)
+	if _, _, out := ln.TakeFirst(2, 1001, 1002, 1); out != generator.BadTenant {
+		t.Errorf("a tenant that there is not: %v", out)
+	}
+	if _, _, out := ln.TakeFirst(0, 900, 1000, 1); out != generator.Full {
+		t.Errorf("at the floor: %v", out)
+	}
+	if _, tick, out := ln.TakeFirst(0, 900, 1020, 1); out != generator.Issued || tick != 1001 {
+		t.Errorf("from below the floor: tick %d, %v", tick, out)
+	}
+	ln.Close()
+	if _, _, out := ln.TakeFirst(0, 1001, 1020, 1); out != generator.Closed {
+		t.Errorf("closed: %v", out)
+	}
+}
+
+// A tick whose slot holds a later one is passed over, as one that is used up is.
+func TestTakeFirstAfterAPassedTick(t *testing.T) {
+	_, ln := openLane(t, fewSlots, 0)
+	ln.Take(0, 18+32, 1)
+	ln.Take(0, 19, 4)
+	if run, tick, out := ln.TakeFirst(0, 18, 30, 3); out != generator.Issued || tick != 20 || run.N != 3 {
+		t.Errorf("took %d of tick %d (%v), want 3 of tick 20", run.N, tick, out)
+	}
+	if run, tick, out := ln.TakeFirst(0, 18, 30, 3); out != generator.Issued || tick != 20 || run.N != 1 {
+		t.Errorf("then took %d of tick %d (%v), want the one that tick 20 has left", run.N, tick, out)
+	}
+}
+
 // Goroutines that look for what is left, and others that take as the clock goes, use up every
 // number exactly once.
 func TestNothingIsLeftAndNothingTwice(t *testing.T) {
