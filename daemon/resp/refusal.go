@@ -55,60 +55,47 @@ const (
 )
 
 // refusals is the one table of what a client is told, whatever dialect it speaks: a prefix for
-// programs and a text for people.
-var refusals = [kinds]struct{ prefix, text string }{
-	UnknownCommand:     {"ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND LIST lists the others"},
-	UnknownSubcommand:  {"ERR", "unknown subcommand '%s' of %s"},
-	Declined:           {"ERR", "%s"},
-	WrongArguments:     {"ERR", "wrong number of arguments for '%s': use %s"},
-	BadCount:           {"ERR", "the count '%s' is not a whole number of 1 or more"},
-	CountTooHigh:       {"ERR", "the count %s is over the limit of %d: ask several times"},
-	BadTenant:          {"ERR", "the tenant '%s' is not a whole number from 0 to %d"},
-	NoTenants:          {"ERR", "the tenant '%s' is not 0, but the layout has no tenant field"},
-	BadID:              {"ERR", "%v"},
-	WrongID:            {"ERR", "the ID cannot be decoded: %v"},
-	BadForm:            {"ERR", "%v"},
-	RunAs:              {"ERR", "RUN answers integers, from which the others of a run are counted: use NEXT %s AS %s"},
-	BadOption:          {"ERR", "'%s' is not understood here: use %s"},
-	BadDatabase:        {"ERR", "there is only database 0"},
-	BadProtocol:        {"NOPROTO", "unsupported protocol version: 2 and 3 are spoken here"},
-	NoPassword:         {"ERR", "AUTH <password> called without any password configured for the default user: the socket file's permissions say who may ask; leave the password out"},
-	WrongPass:          {"WRONGPASS", "there is no user '%s', only default: the socket file's permissions say who may ask; leave user and password out"},
-	NestedMulti:        {"ERR", "MULTI within MULTI: send EXEC or DISCARD first"},
-	WatchInMulti:       {"ERR", "WATCH within MULTI: send it before"},
-	WithoutMulti:       {"ERR", "%s without MULTI"},
-	QueueFull:          {"ERR", "the requests since MULTI have more than %d bytes, the limit of a transaction: send fewer at once, or a pipeline without MULTI"},
-	ExecAbort:          {"EXECABORT", "no request since MULTI was run, as one of them was refused"},
-	Unavailable:        {"UNAVAILABLE", "%v"},
-	TooManyConnections: {"ERR", "too many connections: the limit is %d; close some, or raise --max-connections"},
-	NoConnectionLeft:   {"ERR", "too many connections: the limit is %d, and other users have them all; try again later, or raise --max-connections"},
-	TooMuchMemory:      {"ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
-	NotAllowed:         {"ERR", "not allowed: user %s may not connect; see --allow-uid and --allow-gid of the daemon"},
-	BrokenFrame:        {"ERR", "Protocol error: %s; the connection is closed"},
-	UnknownPath:        {"ERR", "there is nothing at '%s': /v1/openapi.json has the paths"},
-	WrongMethod:        {"ERR", "the method '%s' is not for this path: use %s"},
-	BadCall:            {"ERR", "the call cannot be answered: %s"},
-	UnknownParameter:   {"ERR", "the parameter '%s' is not known here: use %s"},
-	WrongParameter:     {"ERR", "the parameter %s is wrong: %v"},
-	BadBody:            {"ERR", "the body cannot be read: %v"},
-	WrongType:          {"ERR", "the body is of the type '%s': send parameters in the URL, or in a body of the type application/json or application/x-www-form-urlencoded"},
-	NotHere:            {"ERR", "%s is not served here: use %s"},
-	NoAuth:             {"NOAUTH", "the password is missing or wrong: send the one of the daemon's --password-file, by AUTH or HELLO, or over HTTP as Basic with any user"},
-	WrongPassword:      {"WRONGPASS", "the password is not the one of the daemon's --password-file"},
-}
-
-// codes are what requests that were refused are counted by. UNAVAILABLE has that of the condition
-// instead, if there is one.
-var codes = [kinds]string{
-	UnknownCommand: "unknown-command", UnknownSubcommand: "unknown-subcommand", Declined: tally.Declined, WrongArguments: "wrong-arguments",
-	BadCount: "bad-count", CountTooHigh: "count-too-high", BadTenant: "bad-tenant", NoTenants: "no-tenants",
-	BadID: "bad-id", WrongID: "wrong-id", BadForm: "bad-form", RunAs: "run-as", NoConnectionLeft: "no-connection-left", BadOption: "bad-option", BadDatabase: "bad-database", BadProtocol: "bad-protocol",
-	NoPassword: "no-password", WrongPass: "wrong-pass", NestedMulti: "nested-multi", WatchInMulti: "watch-in-multi",
-	WithoutMulti: "without-multi", QueueFull: "queue-full", ExecAbort: "exec-abort", Unavailable: "unavailable",
-	TooManyConnections: "too-many-connections", TooMuchMemory: "too-much-memory",
-	NotAllowed: "not-allowed", BrokenFrame: "broken-frame",
-	UnknownPath: "unknown-path", WrongMethod: "wrong-method", BadCall: "bad-call", UnknownParameter: "unknown-parameter", WrongParameter: "wrong-parameter", BadBody: "bad-body", WrongType: "wrong-type", NotHere: "not-here",
-	NoAuth: "no-auth", WrongPassword: "wrong-password",
+// programs and a text for people. The code is what such requests are counted by; UNAVAILABLE has that
+// of the condition instead, if there is one.
+var refusals = [kinds]struct{ code, prefix, text string }{
+	UnknownCommand:     {"unknown-command", "ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND LIST lists the others"},
+	UnknownSubcommand:  {"unknown-subcommand", "ERR", "unknown subcommand '%s' of %s"},
+	Declined:           {tally.Declined, "ERR", "%s"},
+	WrongArguments:     {"wrong-arguments", "ERR", "wrong number of arguments for '%s': use %s"},
+	BadCount:           {"bad-count", "ERR", "the count '%s' is not a whole number of 1 or more"},
+	CountTooHigh:       {"count-too-high", "ERR", "the count %s is over the limit of %d: ask several times"},
+	BadTenant:          {"bad-tenant", "ERR", "the tenant '%s' is not a whole number from 0 to %d"},
+	NoTenants:          {"no-tenants", "ERR", "the tenant '%s' is not 0, but the layout has no tenant field"},
+	BadID:              {"bad-id", "ERR", "%v"},
+	WrongID:            {"wrong-id", "ERR", "the ID cannot be decoded: %v"},
+	BadForm:            {"bad-form", "ERR", "%v"},
+	RunAs:              {"run-as", "ERR", "RUN answers integers, from which the others of a run are counted: use NEXT %s AS %s"},
+	BadOption:          {"bad-option", "ERR", "'%s' is not understood here: use %s"},
+	BadDatabase:        {"bad-database", "ERR", "there is only database 0"},
+	BadProtocol:        {"bad-protocol", "NOPROTO", "unsupported protocol version: 2 and 3 are spoken here"},
+	NoPassword:         {"no-password", "ERR", "AUTH <password> called without any password configured for the default user: the socket file's permissions say who may ask; leave the password out"},
+	WrongPass:          {"wrong-pass", "WRONGPASS", "there is no user '%s', only default: the socket file's permissions say who may ask; leave user and password out"},
+	NestedMulti:        {"nested-multi", "ERR", "MULTI within MULTI: send EXEC or DISCARD first"},
+	WatchInMulti:       {"watch-in-multi", "ERR", "WATCH within MULTI: send it before"},
+	WithoutMulti:       {"without-multi", "ERR", "%s without MULTI"},
+	QueueFull:          {"queue-full", "ERR", "the requests since MULTI have more than %d bytes, the limit of a transaction: send fewer at once, or a pipeline without MULTI"},
+	ExecAbort:          {"exec-abort", "EXECABORT", "no request since MULTI was run, as one of them was refused"},
+	Unavailable:        {"unavailable", "UNAVAILABLE", "%v"},
+	TooManyConnections: {"too-many-connections", "ERR", "too many connections: the limit is %d; close some, or raise --max-connections"},
+	NoConnectionLeft:   {"no-connection-left", "ERR", "too many connections: the limit is %d, and other users have them all; try again later, or raise --max-connections"},
+	TooMuchMemory:      {"too-much-memory", "ERR", "too much memory: this connection takes %d KiB, the most of all, and no more is left; read replies, and send whole requests"},
+	NotAllowed:         {"not-allowed", "ERR", "not allowed: user %s may not connect; see --allow-uid and --allow-gid of the daemon"},
+	BrokenFrame:        {"broken-frame", "ERR", "Protocol error: %s; the connection is closed"},
+	UnknownPath:        {"unknown-path", "ERR", "there is nothing at '%s': /v1/openapi.json has the paths"},
+	WrongMethod:        {"wrong-method", "ERR", "the method '%s' is not for this path: use %s"},
+	BadCall:            {"bad-call", "ERR", "the call cannot be answered: %s"},
+	UnknownParameter:   {"unknown-parameter", "ERR", "the parameter '%s' is not known here: use %s"},
+	WrongParameter:     {"wrong-parameter", "ERR", "the parameter %s is wrong: %v"},
+	BadBody:            {"bad-body", "ERR", "the body cannot be read: %v"},
+	WrongType:          {"wrong-type", "ERR", "the body is of the type '%s': send parameters in the URL, or in a body of the type application/json or application/x-www-form-urlencoded"},
+	NotHere:            {"not-here", "ERR", "%s is not served here: use %s"},
+	NoAuth:             {"no-auth", "NOAUTH", "the password is missing or wrong: send the one of the daemon's --password-file, by AUTH or HELLO, or over HTTP as Basic with any user"},
+	WrongPassword:      {"wrong-password", "WRONGPASS", "the password is not the one of the daemon's --password-file"},
 }
 
 // Refusal is the answer to a request that is not served.
@@ -121,7 +108,7 @@ type Refusal struct {
 // Refuse makes the refusal of that kind. The details are what the kind's text has room for.
 func Refuse(k Kind, details ...any) *Refusal {
 	row := refusals[k]
-	return &Refusal{codes[k], row.prefix, fmt.Sprintf(row.text, details...)}
+	return &Refusal{row.code, row.prefix, fmt.Sprintf(row.text, details...)}
 }
 
 // Shown is what a client sent, made fit to be repeated to it.
