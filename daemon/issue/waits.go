@@ -1,5 +1,7 @@
 package issue
 
+import "slices"
+
 // WaitFor is what a request waits for.
 type WaitFor uint8
 
@@ -27,23 +29,13 @@ func WaitsFor() (all []WaitFor) {
 	return all
 }
 
-// waitFor returns what a request waits for, by its reason.
-func waitFor(reason error) WaitFor {
-	switch reason {
-	case ErrExhausted:
-		return WaitExhausted
-	case ErrCeiling:
-		return WaitCeiling
-	case ErrClock:
-		return WaitClock
-	case ErrFloor:
-		return WaitFloor
-	case ErrOrder:
-		return WaitOrder
-	default:
-		return WaitLane
-	}
+// reasons are why requests wait for each.
+var reasons = [waits]error{
+	WaitLane: ErrNoLane, WaitCeiling: ErrCeiling, WaitExhausted: ErrExhausted, WaitClock: ErrClock, WaitFloor: ErrFloor, WaitOrder: ErrOrder,
 }
+
+// waitFor returns what a request waits for, by its reason.
+func waitFor(reason error) WaitFor { return WaitFor(max(0, slices.Index(reasons[:], reason))) }
 
 // Waits returns how many requests to i had to wait first for that. One that waits for something else then
 // is not counted again.

@@ -37,11 +37,6 @@ func newCallMetrics() callMetrics {
 
 // outcomeOf names how a call has ended.
 func outcomeOf(err error) string {
-	var (
-		taken    *coord.ExhaustedError
-		ahead    *coord.AheadError
-		restored *coord.RestoredError
-	)
 	switch {
 	case err == nil:
 		return "ok"
@@ -49,11 +44,11 @@ func outcomeOf(err error) string {
 		return "raised"
 	case errors.Is(err, coord.ErrLost):
 		return "lost"
-	case errors.As(err, &taken):
+	case errors.As(err, new(*coord.ExhaustedError)):
 		return "taken"
-	case errors.As(err, &ahead):
+	case errors.As(err, new(*coord.AheadError)):
 		return "ahead"
-	case errors.As(err, &restored):
+	case errors.As(err, new(*coord.RestoredError)):
 		return "restored"
 	case errors.Is(err, coord.ErrOtherCluster):
 		return "other-cluster"
