@@ -23,7 +23,7 @@ type Listener struct {
 	mode    os.FileMode
 	gid     int
 	kept    atomic.Bool
-	foreign bool // another process has made the file
+	foreign atomic.Bool // another process has made the file
 
 	mu     sync.Mutex // not held while a connection is waited for
 	socket *net.UnixListener
@@ -66,7 +66,7 @@ func (l *Listener) Restore() (bool, error) {
 		return false, &ReplacedError{l.path}
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR):
 		return false, fmt.Errorf("cannot look at the socket %s: %w", l.path, err)
-	case l.foreign:
+	case l.foreign.Load():
 		return false, fmt.Errorf("the socket %s belongs to a socket unit, which has to make it again: restart that unit", l.path)
 	}
 	old := l.socket
@@ -104,18 +104,10 @@ func (l *Listener) SyscallConn() (syscall.RawConn, error) { return l.current().S
 func (l *Listener) Keep() { l.kept.Store(true) }
 
 // Foreign says that a socket unit has made the file: its access stays, and Restore makes no other.
-func (l *Listener) Foreign() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.foreign = true
-}
+func (l *Listener) Foreign() { l.foreign.Store(true) }
 
 // IsForeign reports whether Foreign was called.
-func (l *Listener) IsForeign() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.foreign
-}
+func (l *Listener) IsForeign() bool { return l.foreign.Load() }
 
 // SetAccess gives the file the mode and the group that the listener was made with.
 func (l *Listener) SetAccess() error {

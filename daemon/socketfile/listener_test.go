@@ -60,7 +60,7 @@ func TestRestore(t *testing.T) {
 	if _, err := before.Write([]byte("x")); err != nil {
 		t.Errorf("the connection from before: %v", err)
 	}
-	must.Do(t, l.Close())
+	must.Do(t, l.Close(), l.Close())
 	if err := <-accepted; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("Accept after Close: %v", err)
 	}

@@ -4,7 +4,6 @@ package socketfile_test
 
 import (
 	"errors"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -66,26 +65,6 @@ func checkAlive(t *testing.T, l *listener, path string) {
 	_ = a.Close()
 }
 
-func TestListenAndClose(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "new", "dir", "s")
-	l := listen(t, path)
-	checkAlive(t, l, path)
-	info := must.Get(os.Lstat(path))(t)
-	if want := fs.ModeSocket | socketfile.DefaultMode; info.Mode() != want {
-		t.Errorf("mode %v, want %v", info.Mode(), want)
-	}
-	if err := l.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	if err := l.Close(); err != nil {
-		t.Errorf("Close again: %v", err)
-	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file is still there: %v", err)
-	}
-	checkAlive(t, listen(t, path), path)
-}
-
 func TestModeDespiteUmask(t *testing.T) {
 	old := syscall.Umask(0o077)
 	defer syscall.Umask(old)
@@ -109,12 +88,6 @@ func leave(t *testing.T, path string) {
 	l := must.Get(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
 	l.SetUnlinkOnClose(false)
 	must.Do(t, l.Close())
-}
-
-func TestStaleSocketIsReplaced(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	leave(t, path)
-	checkAlive(t, listen(t, path), path)
 }
 
 func TestLiveSocketIsLeftAlone(t *testing.T) {
@@ -214,19 +187,6 @@ func TestLongestPath(t *testing.T) {
 	if _, err := try(path+"y", 0, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
 		t.Errorf("one byte more: %v", err)
 	}
-}
-
-// The file of a successor is not removed by the predecessor's Close.
-func TestCloseLeavesAnothersFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	first := listen(t, path)
-	must.Do(t, os.Remove(path))
-	first.lock.Free()
-	second := listen(t, path)
-	if err := first.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-	checkAlive(t, second, path)
 }
 
 // While another process has the lock, nobody touches the socket. What is handed over has it as well.
