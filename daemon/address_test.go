@@ -158,14 +158,3 @@ func TestAnAddressThatIsTakenIsToldAtTheStart(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
-
-// Without a password, an address would let in users whom the socket refuses.
-func TestAnAddressDoesNotGoAroundTheSocketsUsers(t *testing.T) {
-	c := daemontest.Config(t.TempDir())
-	c.Listen.Address, c.Socket.AllowUIDs = "127.0.0.1:0", []uint32{7}
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--allow-uid") {
-		t.Errorf("the error is %v", err)
-	}
-	c.Listen.PasswordFile = "password"
-	must.Do(t, c.Validate())
-}

@@ -29,15 +29,6 @@ func goes(t *testing.T, from, to coord.Operator) {
 	must.Do(t, to.Import(t.Context(), must.Get(from.Export(t.Context()))(t)))
 }
 
-// bothWays runs a test from a real etcd to a real ZooKeeper, and back.
-func bothWays(t *testing.T, test func(t *testing.T, from, to string)) {
-	t.Helper()
-	etcd := etcdtest.Start(t, etcdtest.Options{}).URL("test")
-	zookeeper := "zk://" + strings.Join(zktest.Start(t, zktest.Options{}).Addresses(), ",") + "/test"
-	t.Run("etcd to ZooKeeper", func(t *testing.T) { test(t, etcd, zookeeper) })
-	t.Run("ZooKeeper to etcd", func(t *testing.T) { test(t, zookeeper+"/2", etcd+"/2") })
-}
-
 func workerOf(t *testing.T, d *running) string {
 	t.Helper()
 	return d.info()["worker_id"]
@@ -73,52 +64,52 @@ func TestADirectoryIsExported(t *testing.T) {
 // and not beyond. Its worker ID is issued from above that at the other one. A start that comes too
 // late is refused, with what to do.
 func TestADaemonThatIsLeftBehind(t *testing.T) {
-	bothWays(t, func(t *testing.T, from, to string) {
-		at := func(url, host string) daemon.Config {
-			c := config(dir(t))
-			c.Cluster.Coord, c.Host, c.IDs.Layout = url, host, "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
-			c.Grant.Window, c.Grant.Publish = 2*time.Second, 200*time.Millisecond
-			return c
+	from := etcdtest.Start(t, etcdtest.Options{}).URL("test")
+	to := "zk://" + strings.Join(zktest.Start(t, zktest.Options{}).Addresses(), ",") + "/test"
+	at := func(url, host string) daemon.Config {
+		c := config(dir(t))
+		c.Cluster.Coord, c.Host, c.IDs.Layout = url, host, "time=41@1ms,worker=1,sequence=12;epoch=2026-01-01"
+		c.Grant.Window, c.Grant.Publish = 2*time.Second, 200*time.Millisecond
+		return c
+	}
+	c := at(from, "left")
+	c.Waiting.MaxBlock = 500 * time.Millisecond
+	left := start(t, c)
+	all := []int64{left.next()}
+	goes(t, operator(t, from), operator(t, to))
+	late := launch(t, at(from, "late"))
+	if err := late.Refusal(); !errors.As(err, new(*coord.NotServedError)) || !strings.Contains(err.Error(), "--coord") {
+		t.Errorf("a start where it was exported from: %v, want *NotServedError and what to do", err)
+	}
+	told := false
+	for ended := false; !ended; {
+		id, err := left.client.Do(t.Context(), "NEXT").Int64()
+		if err == nil {
+			all = append(all, id)
 		}
-		c := at(from, "left")
-		c.Waiting.MaxBlock = 500 * time.Millisecond
-		left := start(t, c)
-		all := []int64{left.next()}
-		goes(t, operator(t, from), operator(t, to))
-		late := launch(t, at(from, "late"))
-		if err := late.Refusal(); !errors.As(err, new(*coord.NotServedError)) || !strings.Contains(err.Error(), "--coord") {
-			t.Errorf("a start where it was exported from: %v, want *NotServedError and what to do", err)
+		code := left.info()["condition_code"]
+		told, ended = told || code == "cluster-exported", err != nil && code == "grant-ended"
+	}
+	if !told {
+		t.Error("it did not say that the cluster was exported")
+	}
+	before := workerOf(t, left)
+	taken := false
+	for _, host := range []string{"a", "b"} { // both worker IDs
+		d := start(t, at(to, host))
+		taken = taken || workerOf(t, d) == before
+		for range 1000 {
+			all = append(all, d.next())
 		}
-		told := false
-		for ended := false; !ended; {
-			id, err := left.client.Do(t.Context(), "NEXT").Int64()
-			if err == nil {
-				all = append(all, id)
-			}
-			code := left.info()["condition_code"]
-			told, ended = told || code == "cluster-exported", err != nil && code == "grant-ended"
-		}
-		if !told {
-			t.Error("it did not say that the cluster was exported")
-		}
-		before := workerOf(t, left)
-		taken := false
-		for _, host := range []string{"a", "b"} { // both worker IDs
-			d := start(t, at(to, host))
-			taken = taken || workerOf(t, d) == before
-			for range 1000 {
-				all = append(all, d.next())
-			}
-			d.Stop()
-		}
-		if !taken {
-			t.Errorf("nobody had its worker ID %s: the test shows nothing", before)
-		}
-		left.Stop()
-		left.config.Cluster.Coord = to
-		all = append(all, start(t, left.config).next())
-		if judged := received.FindDuplicates(all); judged.Repeated > 0 || judged.IDs < 2000 {
-			t.Errorf("%+v", judged)
-		}
-	})
+		d.Stop()
+	}
+	if !taken {
+		t.Errorf("nobody had its worker ID %s: the test shows nothing", before)
+	}
+	left.Stop()
+	left.config.Cluster.Coord = to
+	all = append(all, start(t, left.config).next())
+	if judged := received.FindDuplicates(all); judged.Repeated > 0 || judged.IDs < 2000 {
+		t.Errorf("%+v", judged)
+	}
 }

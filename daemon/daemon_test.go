@@ -105,6 +105,7 @@ func TestValidate(t *testing.T) {
 		{"publish", func(c *daemon.Config) { c.Grant.Publish = time.Millisecond }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 19 * time.Second }},
 		{"window", func(c *daemon.Config) { c.Grant.Window = 25 * time.Hour }},
+		{"listen", func(c *daemon.Config) { c.Listen.Address, c.Socket.AllowUIDs = "127.0.0.1:0", []uint32{7} }}, // without a password
 		{"max-connections", func(c *daemon.Config) { c.Socket.MaxConnections = 0 }},
 		{"max-count", func(c *daemon.Config) { c.Socket.MaxCount = 0 }},
 	} {

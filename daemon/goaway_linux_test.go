@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -68,28 +67,6 @@ func TestABusyHTTP2ConnectionIsToldToGo(t *testing.T) {
 			_, goes := f.(*http2.GoAwayFrame)
 			told = told || goes
 			return goes && stream > 5 || h.ended(stream)(f)
-		})
-	}
-}
-
-// Where nobody takes over after all, connections of HTTP/2 stay.
-func TestHTTP2StaysWhereATakeoverFails(t *testing.T) {
-	d := start(t, config(dir(t)))
-	h := dialHTTP2(t, d.config)
-	h.ask(1)
-	h.until("a reply", h.ended(1))
-	p := askFor(t, d)
-	must.Do(t, errors.Join(p.Ready(t.Context(), true), p.Close()))
-	d.until("the running daemon goes on", func(info map[string]string) bool {
-		return strings.Contains(d.log.String(), "the newcomer did not take over") && info["state"] == "ready"
-	})
-	for _, stream := range []uint32{3, 5} {
-		h.ask(stream)
-		h.until("a reply", func(f http2.Frame) bool {
-			if _, goes := f.(*http2.GoAwayFrame); goes {
-				t.Error("the connection is told to go")
-			}
-			return h.ended(stream)(f)
 		})
 	}
 }

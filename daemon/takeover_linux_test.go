@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/generator"
@@ -231,13 +233,14 @@ func TestTakeoverIsRefused(t *testing.T) {
 }
 
 // A newcomer that is gone, or says nothing, when it should have everything leaves the running
-// daemon serving, above what it had issued.
+// daemon serving, above what it had issued. Connections of HTTP/2 stay.
 func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 	d := start(t, config(dir(t)))
 	started := time.Now()
 	a, stop := dial(t, d.config), make(chan struct{})
 	var pulling sync.WaitGroup
 	pulling.Go(func() { a.pull(3, stop) })
+	h := dialHTTP2(t, d.config)
 	for i, silent := range []bool{false, true, false} {
 		age := time.Since(started)
 		p := askFor(t, d)
@@ -252,6 +255,14 @@ func TestTakeoverThatFailsLeavesTheRunningDaemon(t *testing.T) {
 			return strings.Count(d.log.String(), "the newcomer did not take over") == i+1 && info["state"] == "ready"
 		})
 		_ = p.Close()
+		stream := uint32(2*i + 1)
+		h.ask(stream)
+		h.until("a reply", func(f http2.Frame) bool {
+			if _, goes := f.(*http2.GoAwayFrame); goes {
+				t.Error("a connection of HTTP/2 is told to go")
+			}
+			return h.ended(stream)(f)
+		})
 	}
 	d = takeOver(t, d)
 	close(stop)
