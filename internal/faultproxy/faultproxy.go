@@ -4,9 +4,6 @@
 package faultproxy
 
 import (
-	"context"
-	"errors"
-	"io"
 	"net"
 	"sync"
 	"testing"
@@ -17,15 +14,13 @@ import (
 type Proxy struct {
 	target   string
 	listener net.Listener
-	ctx      context.Context // ends with the proxy
-	end      context.CancelFunc
 	parts    sync.WaitGroup
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and made anew when any of what follows changes
+	changed *sync.Cond // the mode
 	mode    mode
-	links   map[*link]bool
-	kept    int64 // of requests that have arrived
+	conns   map[net.Conn]bool // both sides of each connection
+	kept    int64             // of requests that have arrived
 }
 
 type mode uint8
@@ -45,44 +40,42 @@ func Listen(t testing.TB, target string) *Proxy {
 	if err != nil {
 		t.Fatalf("the proxy cannot listen: %v", err)
 	}
-	ctx, end := context.WithCancel(context.Background())
-	p := &Proxy{
-		target: target, listener: listener, ctx: ctx, end: end,
-		changed: make(chan struct{}), links: map[*link]bool{},
-	}
+	p := &Proxy{target: target, listener: listener, conns: map[net.Conn]bool{}}
+	p.changed = sync.NewCond(&p.mu)
 	p.parts.Go(p.accept)
-	t.Cleanup(p.close)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.CutAll()
+		p.parts.Wait()
+	})
 	return p
 }
 
 // Address is where the proxy listens, as host:port.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// close ends the proxy and all connections.
-func (p *Proxy) close() {
-	p.end()
-	_ = p.listener.Close()
-	p.CutAll()
-	p.parts.Wait()
-}
-
 // CutAll cuts every connection, and resets those that are made from now on, as a
 // host does on which nothing listens.
-func (p *Proxy) CutAll() {
-	p.change(func() {
-		p.mode = shut
-		for l := range p.links {
-			l.cut()
-		}
-	})
-}
+func (p *Proxy) CutAll() { p.set(shut) }
 
 // Hang forwards nothing in either direction, and accepts connections without passing
 // them on, as a network that loses every packet.
-func (p *Proxy) Hang() { p.change(func() { p.mode = hanging }) }
+func (p *Proxy) Hang() { p.set(hanging) }
 
 // Open forwards everything again. What Hang kept back goes on.
-func (p *Proxy) Open() { p.change(func() { p.mode = open }) }
+func (p *Proxy) Open() { p.set(open) }
+
+func (p *Proxy) set(m mode) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mode = m
+	if m == shut {
+		for c := range p.conns {
+			_ = c.Close()
+		}
+	}
+	p.changed.Broadcast()
+}
 
 // Kept returns how many bytes of clients' requests have arrived and are not passed on to the
 // server, as while it hangs.
@@ -90,36 +83,6 @@ func (p *Proxy) Kept() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.kept
-}
-
-// change changes what the pumps go by, and has them look again.
-func (p *Proxy) change(what func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	what()
-	close(p.changed)
-	p.changed = make(chan struct{})
-}
-
-// link is one connection from end to end.
-type link struct {
-	client net.Conn
-	ended  chan struct{} // closed by cut
-	once   sync.Once
-
-	// Guarded by the proxy's mu.
-	server net.Conn // nil until it is dialed
-}
-
-// cut ends both sides. The bytes that were forwarded before arrive. The proxy's mu is held.
-func (l *link) cut() {
-	l.once.Do(func() {
-		close(l.ended)
-		_ = l.client.Close()
-		if l.server != nil {
-			_ = l.server.Close()
-		}
-	})
 }
 
 func (p *Proxy) accept() {
@@ -132,113 +95,83 @@ func (p *Proxy) accept() {
 	}
 }
 
-func reset(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = c.Close()
-}
-
 // serve lives as long as the connection.
 func (p *Proxy) serve(client net.Conn) {
-	l := &link{client: client, ended: make(chan struct{})}
-	p.mu.Lock()
-	refused := p.mode == shut
-	if !refused {
-		p.links[l] = true
-	}
-	p.mu.Unlock()
-	if refused {
-		reset(client)
+	if !p.add(client) {
 		return
 	}
-	defer p.change(func() {
-		l.cut()
-		delete(p.links, l)
-	})
-	if !p.await(l, func() bool { return p.mode != hanging }) {
-		return
-	}
-	var dialer net.Dialer
-	server, err := dialer.DialContext(p.ctx, "tcp", p.target)
+	defer p.drop(client)
+	p.await(0)
+	server, err := net.Dial("tcp", p.target)
 	if err != nil {
 		reset(client)
 		return
 	}
-	p.mu.Lock()
-	l.server = server
-	p.mu.Unlock()
-	select {
-	case <-l.ended: // before cut could see the server's side
-		_ = server.Close()
+	if !p.add(server) {
 		return
-	default:
 	}
+	defer p.drop(server)
 	var pumps sync.WaitGroup
-	pumps.Go(func() { p.pump(l, client, server, false) })
-	pumps.Go(func() { p.pump(l, server, client, true) })
+	pumps.Go(func() { p.pump(client, server, true) })
+	pumps.Go(func() { p.pump(server, client, false) })
 	pumps.Wait()
 }
 
-// await waits until ready, or the link is cut, and reports whether it is ready. Ready is called
-// with mu held.
-func (p *Proxy) await(l *link, ready func() bool) bool {
-	for {
-		p.mu.Lock()
-		done, changed := ready(), p.changed
-		p.mu.Unlock()
-		select {
-		case <-l.ended:
-			return false
-		default:
-		}
-		if done {
-			return true
-		}
-		select {
-		case <-changed:
-		case <-l.ended:
-			return false
-		}
+// add has a connection cut with the others, and resets it where they are already.
+func (p *Proxy) add(c net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mode == shut {
+		reset(c)
+		return false
 	}
+	p.conns[c] = true
+	return true
 }
 
-// pump forwards one direction until it ends, and then ends the connection: no client of ours
-// half-closes one.
-func (p *Proxy) pump(l *link, from io.Reader, to io.Writer, reply bool) {
-	defer p.change(l.cut)
+func (p *Proxy) drop(c net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
+	_ = c.Close()
+}
+
+func reset(c net.Conn) {
+	_ = c.(*net.TCPConn).SetLinger(0)
+	_ = c.Close()
+}
+
+// await keeps so many bytes of a request, as long as the proxy hangs.
+func (p *Proxy) await(request int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept += int64(request)
+	for p.mode == hanging {
+		p.changed.Wait()
+	}
+	p.kept -= int64(request)
+}
+
+// pump forwards one direction until it ends, and then ends the connection, no earlier than what was sent
+// before: no client of ours half-closes one.
+func (p *Proxy) pump(from, to net.Conn, request bool) {
+	defer from.Close()
+	defer to.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		if n > 0 && !p.forward(l, buffer[:n], to, reply) {
-			return
+		if request {
+			p.await(n)
+		} else {
+			p.await(0)
 		}
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
 				return
 			}
-			// The end is as late as what was sent before it.
-			p.await(l, func() bool { return p.mode != hanging })
+		}
+		if err != nil {
 			return
 		}
 	}
-}
-
-func (p *Proxy) keep(n int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.kept += n
-}
-
-// forward passes b on as soon and as far as it may, and reports whether the connection goes on.
-func (p *Proxy) forward(l *link, b []byte, to io.Writer, reply bool) bool {
-	if !reply {
-		p.keep(int64(len(b)))
-		defer p.keep(-int64(len(b)))
-	}
-	if !p.await(l, func() bool { return p.mode != hanging }) {
-		return false
-	}
-	_, err := to.Write(b)
-	return err == nil
 }
