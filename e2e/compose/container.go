@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -24,17 +22,9 @@ func (e *Engine) State(ctx context.Context, container string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	fields := strings.Fields(out)
-	if len(fields) < 3 {
-		return State{}, fmt.Errorf("docker says %q of the container %s, and its state was asked for", out, container)
-	}
-	status, err := strconv.Atoi(fields[2])
-	if err != nil {
-		return State{}, fmt.Errorf("docker says %q of the container %s, and its state was asked for", out, container)
-	}
-	s := State{Running: fields[0] == "true", Paused: fields[1] == "true", Status: status}
-	if len(fields) > 3 {
-		s.Address = fields[3]
+	var s State
+	if n, err := fmt.Sscan(out, &s.Running, &s.Paused, &s.Status, &s.Address); n < 3 { // one may have no address
+		return State{}, fmt.Errorf("docker says %q of the container %s, and its state was asked for: %w", out, container, err)
 	}
 	return s, nil
 }

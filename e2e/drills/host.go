@@ -197,10 +197,7 @@ func (h *Host) AwaitNone(ctx context.Context, d time.Duration) {
 }
 
 // Received is how many IDs the host's clients have got so far.
-func (h *Host) Received() int {
-	_, n, _, _ := h.watch.seen()
-	return n
-}
+func (h *Host) Received() int { return h.watch.count() }
 
 func (h *Host) vain(err error, format string, args ...any) {
 	if err != nil {

@@ -144,40 +144,20 @@ func idsIn(r evidence.Reply) int {
 	return n
 }
 
-// seen is what is known at one moment: all replies so far, how many IDs, and a channel that is
-// closed when there is more.
-func (w *watch) seen() (replies []evidence.Reply, received int, more <-chan struct{}, err error) {
+// count is how many IDs have arrived so far.
+func (w *watch) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.replies, w.received, w.more, w.err
+	return w.received
 }
 
-// await returns the first reply from now on that want accepts.
-func (w *watch) await(ctx context.Context, want func(evidence.Reply) bool) (evidence.Reply, error) {
-	replies, _, more, err := w.seen()
-	for at := len(replies); ; {
-		if err != nil {
-			return evidence.Reply{}, err
-		}
-		for ; at < len(replies); at++ {
-			if want(replies[at]) {
-				return replies[at], nil
-			}
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return evidence.Reply{}, context.Cause(ctx)
-		}
-		replies, _, more, err = w.seen()
-	}
-}
-
-// awaitIDs waits until n more IDs have arrived.
-func (w *watch) awaitIDs(ctx context.Context, n int) error {
-	_, received, more, err := w.seen()
-	for enough := received + n; received < enough; {
-		if err != nil {
+// wait waits until done, which is called with w.mu held whenever there is more.
+func (w *watch) wait(ctx context.Context, done func() bool) error {
+	for {
+		w.mu.Lock()
+		over, more, err := done(), w.more, w.err
+		w.mu.Unlock()
+		if over || err != nil {
 			return err
 		}
 		select {
@@ -185,9 +165,28 @@ func (w *watch) awaitIDs(ctx context.Context, n int) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		_, received, more, err = w.seen()
 	}
-	return err
+}
+
+// await returns the first reply from now on that want accepts.
+func (w *watch) await(ctx context.Context, want func(evidence.Reply) bool) (found evidence.Reply, err error) {
+	w.mu.Lock()
+	at := len(w.replies)
+	w.mu.Unlock()
+	return found, w.wait(ctx, func() bool {
+		for ; at < len(w.replies); at++ {
+			if found = w.replies[at]; want(found) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// awaitIDs waits until n more IDs have arrived.
+func (w *watch) awaitIDs(ctx context.Context, n int) error {
+	enough := w.count() + n
+	return w.wait(ctx, func() bool { return w.received >= enough })
 }
 
 // awaitNone waits until no IDs have arrived for d.

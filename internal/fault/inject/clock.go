@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -18,11 +17,10 @@ import (
 const (
 	drillEvery   = 2 * time.Millisecond       // between two looks at the file
 	drillLongest = 100 * 365 * 24 * time.Hour // either way; more would leave the clock's range
-	drillBytes   = 64                         // a longer file holds no duration
 )
 
 // drillClock is a clock whose wall part is off by what a file says: a Go duration such as -1h or
-// +1s. A missing or empty file is an offset of 0. A file that turns malformed leaves the offset as
+// +1s. A missing or empty file is an offset of 0, so whoever changes it renames another. A file that turns malformed leaves the offset as
 // it was and is reported once; one that is malformed from the start is an error. One goroutine
 // follows the file, so that a change takes effect within a few milliseconds; Now only loads the
 // offset.
@@ -35,9 +33,8 @@ type drillClock struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
-	// Only the goroutine that follows the file uses these.
+	// Only the goroutine that follows the file uses it.
 	broken string // the last malformed content or failure, already reported
-	absent bool   // the last look found no offset
 }
 
 // drillKernel is the kernel of a host whose clock is a drillClock. Each host has a boot of its own,
@@ -54,7 +51,7 @@ func (drillKernel) Synchronised() (time.Duration, bool) { return 0, false }
 // follow returns c, off by what the file at path says. Close it when done.
 func follow(c clockguard.Clock, path string, report func(error)) (*drillClock, error) {
 	d := &drillClock{Clock: c, path: path, report: report}
-	offset, _, err := readOffset(path)
+	offset, err := readOffset(path)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +81,7 @@ func (d *drillClock) close() {
 
 // look takes over what the file says now.
 func (d *drillClock) look() {
-	offset, present, err := readOffset(d.path)
+	offset, err := readOffset(d.path)
 	if err != nil {
 		if d.broken != err.Error() {
 			d.broken = err.Error()
@@ -93,41 +90,22 @@ func (d *drillClock) look() {
 		return
 	}
 	d.broken = ""
-	// A shell's > empties the file before it writes: believe an absence only
-	// when it lasts, or each change would be a step to 0 and another away.
-	if !present && !d.absent {
-		d.absent = true
-		return
-	}
-	d.absent = !present
 	d.offset.Store(int64(offset))
 }
 
-// readOffset returns the duration that the file holds, and whether it holds any.
-func readOffset(path string) (offset time.Duration, present bool, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("drill clock: %w", err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, drillBytes+1))
-	if err != nil {
-		return 0, false, fmt.Errorf("drill clock: %w", err)
-	}
-	return parseOffset(path, string(b))
-}
-
-func parseOffset(path, content string) (offset time.Duration, present bool, err error) {
-	content = strings.TrimSpace(content)
-	if content == "" {
-		return 0, false, nil
+// readOffset returns the duration that the file holds.
+func readOffset(path string) (offset time.Duration, err error) {
+	b, err := os.ReadFile(path)
+	content := strings.TrimSpace(string(b))
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && content == "":
+		return 0, nil
+	case err != nil:
+		return 0, fmt.Errorf("drill clock: %w", err)
 	}
 	offset, err = time.ParseDuration(content)
-	if err != nil || len(content) > drillBytes || offset > drillLongest || offset < -drillLongest {
-		return 0, false, fmt.Errorf("drill clock: %s holds %.80q: write a duration of at most 100 years either way, such as -1h or +1s", path, content)
+	if err != nil || offset > drillLongest || offset < -drillLongest {
+		return 0, fmt.Errorf("drill clock: %s holds %.80q: write a duration of at most 100 years either way, such as -1h or +1s", path, content)
 	}
-	return offset, true, nil
+	return offset, nil
 }
