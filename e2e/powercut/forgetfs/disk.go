@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"syscall"
-	"time"
 )
 
 // rootNumber is the inode number of the root directory, as FUSE has it.
@@ -18,20 +17,19 @@ type disk struct {
 	nodes   map[uint64]*node // by inode number; also those that no name leads to any more
 	last    uint64           // the highest inode number in use: none is used twice
 	changes []*change        // of names, that are not durable; the oldest first
-	sector  func(path string) int64
+	sector  int64
 	full    bool // no file gets more blocks than it has
 }
 
 // block is the bytes of a file that it has room for together.
 const block = 4096
 
-// node is a file, a directory or a socket.
+// node is a file or a directory.
 type node struct {
 	number uint64
 	mode   uint32 // type and permissions, as in stat
 	uid    uint32
 	gid    uint32
-	mtime  time.Time
 	parent uint64 // the directory that its name was last in
 	name   string // its last name
 	linked bool   // the name leads to it
@@ -63,13 +61,10 @@ type update struct {
 	number    uint64
 }
 
-func newDisk(sector func(path string) int64) *disk {
-	if sector == nil {
-		sector = func(string) int64 { return 512 }
-	}
+func newDisk(sector int64) *disk {
 	d := &disk{nodes: make(map[uint64]*node), last: rootNumber, sector: sector}
 	d.nodes[rootNumber] = &node{
-		number: rootNumber, mode: syscall.S_IFDIR | 0o700, linked: true, mtime: time.Now(),
+		number: rootNumber, mode: syscall.S_IFDIR | 0o700, linked: true,
 		names: make(map[string]uint64), keptNames: make(map[string]uint64),
 	}
 	return d
@@ -96,7 +91,7 @@ func (d *disk) lookup(directory uint64, name string) (*node, syscall.Errno) {
 	return n, 0
 }
 
-// make makes a file, a directory or a socket, by its mode.
+// make makes a file or a directory, by its mode.
 func (d *disk) make(directory uint64, name string, mode, uid, gid uint32) (*node, syscall.Errno) {
 	at := d.nodes[directory]
 	if at == nil || !at.isDirectory() || !at.linked {
@@ -106,7 +101,7 @@ func (d *disk) make(directory uint64, name string, mode, uid, gid uint32) (*node
 		return nil, syscall.EEXIST
 	}
 	d.last++
-	n := &node{number: d.last, mode: mode, uid: uid, gid: gid, mtime: time.Now()}
+	n := &node{number: d.last, mode: mode, uid: uid, gid: gid}
 	if mode&syscall.S_IFMT == syscall.S_IFDIR {
 		n.names, n.keptNames = make(map[string]uint64), make(map[string]uint64)
 	}
@@ -132,8 +127,8 @@ func (d *disk) remove(directory uint64, name string, isDirectory bool) syscall.E
 	return 0
 }
 
-// rename gives what a name leads to another one. Only with replace may that lead to something.
-func (d *disk) rename(from uint64, name string, to uint64, as string, replace bool) syscall.Errno {
+// rename gives what a name leads to another one.
+func (d *disk) rename(from uint64, name string, to uint64, as string) syscall.Errno {
 	n, errno := d.lookup(from, name)
 	if errno != 0 {
 		return errno
@@ -144,8 +139,6 @@ func (d *disk) rename(from uint64, name string, to uint64, as string, replace bo
 	}
 	if old := d.nodes[target.names[as]]; old != nil {
 		switch {
-		case !replace:
-			return syscall.EEXIST
 		case old == n:
 			return 0
 		case old.isDirectory() && !n.isDirectory():
@@ -186,7 +179,6 @@ func (d *disk) change(updates ...update) {
 	}
 	for _, u := range updates {
 		at := d.nodes[u.directory]
-		at.mtime = time.Now()
 		if u.number == 0 {
 			delete(at.names, u.name)
 			continue
@@ -209,7 +201,6 @@ func (d *disk) resize(n *node, size int64) { d.alter(n, write{size: size, resize
 func (d *disk) alter(n *node, w write) {
 	n.data = w.applied(n.data)
 	n.writes = append(n.writes, w)
-	n.mtime = time.Now()
 }
 
 // applied returns the contents with the change, which may be made in place.
@@ -232,16 +223,15 @@ func sized(data []byte, size int64) []byte {
 	return data[:size]
 }
 
-// sync makes a file or a directory durable. With dataOnly, as by fdatasync, a name that it has
-// since is not; that it was made is.
-func (d *disk) sync(n *node, dataOnly bool) {
+// sync makes a file or a directory durable, with its names.
+func (d *disk) sync(n *node) {
 	for _, w := range n.writes {
 		n.kept = w.applied(n.kept)
 	}
 	n.writes = nil
 	d.settleCreation(n)
 	for _, c := range slices.Clone(d.changes) {
-		if !dataOnly && c.names(n.number) || n.isDirectory() && c.within(n.number) {
+		if c.names(n.number) || n.isDirectory() && c.within(n.number) {
 			d.settle(c)
 		}
 	}
@@ -299,7 +289,7 @@ func (d *disk) settle(c *change) {
 func (d *disk) forget(chance *rand.Rand) {
 	for _, number := range slices.Sorted(maps.Keys(d.nodes)) {
 		n := d.nodes[number]
-		n.kept = n.survivors(chance, d.sector(d.path(n)))
+		n.kept = n.survivors(chance, d.sector)
 		n.data, n.writes = slices.Clone(n.kept), nil
 	}
 	// Journalling file systems keep the order of such changes; POSIX does not ask for it.

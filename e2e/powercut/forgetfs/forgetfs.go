@@ -5,15 +5,14 @@
 // processes that hung are gone the same file system serves again, with the same device and inode
 // numbers and with what a disk would have kept.
 //
-// A flush of a file, by fsync or fdatasync, makes its contents durable. It also makes durable that
-// the file was made, and its directories were, as ext4, XFS and btrfs have it; fsync does the same
-// for the file's other names. A flush of a directory makes the changes of names in it durable.
-// Nothing else is. Of what was written since, each file by itself keeps a random choice, of which
+// A flush of a file makes its contents durable, and its names. It also makes durable that its
+// directories were made, as ext4, XFS and btrfs have it. A flush of a directory makes the changes of
+// names in it durable. Nothing else is. Of what was written since, each file by itself keeps a random choice, of which
 // each write may be torn where sectors meet; of the changes of names, either those up to some
-// moment survive, as a journal would have it, or each by itself. Modes and owners are durable at
-// once.
+// moment survive, as a journal would have it, or each by itself.
 //
-// Hard links, symbolic links and extended attributes are not supported.
+// It has what a directory of package dir, etcd and ZooKeeper ask for: no links, no attributes but the
+// size, and fdatasync is fsync.
 package forgetfs
 
 import (
@@ -21,27 +20,26 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 )
 
-// Options are how the file system forgets. The functions are called with the path of a file from
-// the root, without a slash before it, and must not use the file system.
+// Options are how the file system forgets.
 type Options struct {
-	// Sector returns the bytes of the file between which a write is never torn, at least 1; nil:
-	// 512 in all files.
-	Sector func(path string) int64
-	// Lies returns whether flushes of the file have no effect, although they succeed; nil: never.
+	// Sector is the bytes between which a write is never torn; 0: it may be torn anywhere.
+	Sector int64
+	// Lies returns whether flushes of the file have no effect, although they succeed; nil: never. It is
+	// called with the path from the root, without a slash before it, and must not use the file system.
 	Lies func(path string) bool
 }
 
-// Flush is one fsync or fdatasync.
+// Flush is one fsync.
 type Flush struct {
 	Number    int    // from 1, since Mount or the last Restore
 	Path      string // from the root, empty for the root itself; the last name if it has none any more
 	Directory bool
-	DataOnly  bool // by fdatasync
 }
 
 // Cut says when the power is cut.
@@ -59,8 +57,6 @@ type FS struct {
 
 	mu      sync.Mutex
 	disk    *disk
-	lists   map[uint64][]fuse.DirEntry // of open directories, by handle
-	handles uint64
 	flushes int
 	armed   *Cut
 	off     chan Flush    // takes the flush at which the power was cut
@@ -72,7 +68,7 @@ var ErrNoFUSE = errors.New("this needs FUSE: /dev/fuse, readable and writable, a
 
 // Mount mounts an empty file system on the directory.
 func Mount(dir string, o Options) (*FS, error) {
-	f := &FS{dir: dir, lies: o.Lies, disk: newDisk(o.Sector), lists: make(map[uint64][]fuse.DirEntry)}
+	f := &FS{dir: dir, lies: o.Lies, disk: newDisk(max(o.Sector, 1))}
 	server, err := fuse.NewServer(&calls{RawFileSystem: fuse.NewDefaultRawFileSystem(), fs: f}, f.dir, &fuse.MountOptions{
 		FsName: "forgetfs", Name: "forgetfs", DirectMountStrict: true, MaxWrite: 1 << 20, DisableXAttrs: true, DisableReadDirPlus: true,
 	})
@@ -172,17 +168,17 @@ func (f *FS) hang() {
 }
 
 // flush flushes a file or directory, unless that is when the power is cut.
-func (f *FS) flush(number uint64, dataOnly bool) fuse.Status {
+func (f *FS) flush(number uint64) fuse.Status {
 	if !f.enter() {
 		return fuse.EIO
 	}
 	n := f.disk.nodes[number]
 	if n == nil {
 		f.mu.Unlock()
-		return fuse.Status(estale)
+		return fuse.Status(syscall.ESTALE)
 	}
 	f.flushes++
-	this := Flush{Number: f.flushes, Path: f.disk.path(n), Directory: n.isDirectory(), DataOnly: dataOnly}
+	this := Flush{Number: f.flushes, Path: f.disk.path(n), Directory: n.isDirectory()}
 	effective := f.lies == nil || !f.lies(this.Path)
 	strikes := false
 	if c := f.armed; c != nil && (c.Counts == nil || c.Counts(this)) {
@@ -191,7 +187,7 @@ func (f *FS) flush(number uint64, dataOnly bool) fuse.Status {
 		effective = effective && (!strikes || c.After)
 	}
 	if effective {
-		f.disk.sync(n, dataOnly)
+		f.disk.sync(n)
 	}
 	if strikes {
 		f.cut()

@@ -120,7 +120,7 @@ func (m *mounted) expect(what string, got []string, want ...string) {
 // The power is cut at the flush that was asked for, with it or without it. Nobody learns how it
 // went, and the same file system serves again.
 func TestPowerCutAtAFlush(t *testing.T) {
-	m := mount(t, forgetfs.Options{Lies: func(path string) bool { return path == "lies" }})
+	m := mount(t, forgetfs.Options{Sector: 512, Lies: func(path string) bool { return path == "lies" }})
 	f, lies := m.create("f", ""), m.create("lies", "")
 	m.check(f.Sync())
 	m.syncDir("")
@@ -138,8 +138,8 @@ func TestPowerCutAtAFlush(t *testing.T) {
 		_, err := f.WriteAt([]byte("new"), 0)
 		m.check(err)
 		failed := make(chan error, 2)
-		go func() { failed <- unix.Fdatasync(int(f.Fd())) }()
-		if got, want := <-off, (forgetfs.Flush{Number: 3, Path: "f", DataOnly: true}); got != want {
+		go func() { failed <- f.Sync() }()
+		if got, want := <-off, (forgetfs.Flush{Number: 3, Path: "f"}); got != want {
 			t.Errorf("the power was cut at %+v, want %+v", got, want)
 		}
 		go func() { failed <- os.Mkdir(m.path("d"), 0o700) }()

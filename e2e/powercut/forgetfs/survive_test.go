@@ -14,7 +14,7 @@ import (
 )
 
 func TestWhatSurvives(t *testing.T) {
-	m := mount(t, forgetfs.Options{Sector: func(string) int64 { return 1 << 20 }})
+	m := mount(t, forgetfs.Options{Sector: 1 << 20})
 	content := func(name string) func(string) string {
 		return func(dir string) string { return m.read(dir + "/" + name) }
 	}
@@ -26,9 +26,6 @@ func TestWhatSurvives(t *testing.T) {
 
 	m.expect("nothing flushed", m.outcomes(func(dir string) { m.create(dir+"/f", "x") }, content("f")), "", "none", "x")
 	m.expect("the file flushed", m.outcomes(func(dir string) { durable(dir+"/f", "x") }, content("f")), "x")
-	m.expect("fdatasync", m.outcomes(func(dir string) {
-		m.check(unix.Fdatasync(int(m.create(dir+"/f", "x").Fd())))
-	}, content("f")), "x")
 	m.expect("only the directory flushed", m.outcomes(func(dir string) {
 		m.create(dir+"/f", "x")
 		m.syncDir(dir)
@@ -73,9 +70,6 @@ func TestWhatSurvives(t *testing.T) {
 	m.expect("a rename", m.outcomes(replaced(func(string) {}), both), "new, old", "none, new")
 	m.expect("a rename, the directory flushed", m.outcomes(replaced(m.syncDir), both), "none, new")
 	m.expect("a rename, the file flushed", m.outcomes(replaced(func(dir string) { m.check(m.create(dir+"/b", "new").Sync()) }), both), "none, new")
-	m.expect("a rename, the file's data flushed", m.outcomes(replaced(func(dir string) {
-		m.check(unix.Fdatasync(int(m.create(dir+"/b", "new").Fd())))
-	}), both), "new, old", "none, new")
 	exchanged := func(then func(dir string)) func(dir string) {
 		return func(dir string) {
 			durable(dir+"/b", "old")
@@ -110,7 +104,7 @@ func TestWhatSurvives(t *testing.T) {
 // A write is torn where sectors meet, and nowhere else.
 func TestTornWrites(t *testing.T) {
 	const size = 4
-	m := mount(t, forgetfs.Options{Sector: func(string) int64 { return size }})
+	m := mount(t, forgetfs.Options{Sector: size})
 	old, after := bytes.Repeat([]byte("."), 4*size), bytes.Repeat([]byte("x"), 2*size+2)
 	torn := m.outcomes(func(dir string) {
 		f := m.create(dir+"/f", string(old))
