@@ -27,10 +27,9 @@ const Unknown User = -1
 type Budget struct {
 	limit int64
 
-	mu     sync.Mutex
-	used   int64
-	users  map[User]int64
-	spares spares
+	mu    sync.Mutex
+	used  int64
+	users map[User]int64
 }
 
 // New makes a budget of that many bytes.
@@ -71,9 +70,6 @@ func (b *Budget) change(u User, by int64) (over bool) {
 	b.used += by
 	if b.users[u] += by; b.users[u] == 0 {
 		delete(b.users, u)
-	}
-	if b.used < b.limit/sparePart && b.spares.bytes > 0 {
-		b.spares = spares{}
 	}
 	return b.used > b.limit
 }

@@ -55,21 +55,21 @@ func newConn(fd int, g client) *conn {
 func (c *conn) unsent() int { return len(c.backlog) - c.sent }
 
 // keep stores the bytes of data that were not used.
-func (c *conn) keep(b *budget.Budget, data []byte, used int) {
+func (c *conn) keep(data []byte, used int) {
 	if used == 0 && len(c.in) == len(data) { // data is c.in, as otherwise that is empty
 		return
 	}
 	rest := data[used:]
 	if len(rest) == 0 && cap(c.in) > keptBuffer {
-		c.forget(b)
+		c.forget()
 		return
 	}
-	c.in = b.Append(c.in[:0], rest) // moves to the front if data is c.in
+	c.in = budget.Append(c.in[:0], rest) // moves to the front if data is c.in
 }
 
 // forget gives back what was received.
-func (c *conn) forget(b *budget.Budget) {
-	b.GiveBack(c.in)
+func (c *conn) forget() {
+	budget.GiveBack(c.in)
 	c.in = nil
 }
 
@@ -180,13 +180,13 @@ func (l *loop) receive(c *conn) {
 	}
 	data := buf[:n]
 	if behind {
-		c.in = l.config.Budget.Append(c.in, data)
+		c.in = budget.Append(c.in, data)
 		c.session.Arrived(l.deadlines.source)
 		l.room.update(c)
 		return
 	}
 	if len(c.in) > 0 {
-		c.in = l.config.Budget.Append(c.in, data)
+		c.in = budget.Append(c.in, data)
 		data = c.in
 	}
 	if c.dialect == untold && l.config.HTTP != nil {
@@ -208,7 +208,7 @@ func (c *conn) give(l *loop, read []byte) {
 	l.turns.leave(c.user())
 	l.web.come(c.fd, c.client, c.account, read)
 	c.fd = -1
-	c.forget(l.config.Budget)
+	c.forget()
 }
 
 // serve answers what it can of the requests in data and keeps the rest. Data is either c.in or the
@@ -224,7 +224,7 @@ func (l *loop) serve(c *conn, data []byte) {
 		l.turns.took(l.handler)
 	}
 	l.outbox.add(c, replies)
-	c.keep(l.config.Budget, data, used)
+	c.keep(data, used)
 	c.more = next.State == resp.Write
 	switch next.State {
 	case resp.Wait:
@@ -235,7 +235,7 @@ func (l *loop) serve(c *conn, data []byte) {
 		l.queue(c)
 	case resp.Close:
 		c.closing = true
-		c.forget(l.config.Budget)
+		c.forget()
 	}
 	l.room.update(c)
 	l.deadlines.endWait(c)
@@ -344,8 +344,8 @@ func (l *loop) drop(c *conn) {
 	_ = unix.Close(c.fd)
 	l.turns.leave(c.user())
 	c.fd = -1
-	c.forget(l.config.Budget) // whoever still knows the connection does not keep its buffers
-	l.config.Budget.GiveBack(c.backlog)
+	c.forget() // whoever still knows the connection does not keep its buffers
+	budget.GiveBack(c.backlog)
 	c.backlog = nil
 	l.counts.end(c.user())
 }

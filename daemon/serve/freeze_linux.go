@@ -68,7 +68,7 @@ func (b *inbox) inherit(connections []Connection, n *counts) {
 // goOn serves what another process has left of the connection to be served.
 func (c *conn) goOn(l *loop, from *Connection) {
 	c.taken = nil
-	c.in = l.config.Budget.Append(nil, from.In)
+	c.in = budget.Append(nil, from.In)
 	if len(from.Out) > 0 {
 		l.send(c, from.Out)
 	}

@@ -17,7 +17,6 @@ const (
 // its end, and the backlogs of clients that do not take theirs.
 type outbox struct {
 	limits   Limits
-	budget   *budget.Budget
 	arena    []byte // replies of this round
 	sends    []send // who gets which of them
 	oversize bool   // one of them is not in the arena
@@ -31,7 +30,7 @@ type send struct {
 
 func newOutbox(c Config) outbox {
 	size := max(arenaSize, 2*(c.Limits.Output+largestExtra))
-	return outbox{limits: c.Limits, budget: c.Budget, arena: make([]byte, 0, size)}
+	return outbox{limits: c.Limits, arena: make([]byte, 0, size)}
 }
 
 // full tells whether there is too little room for the replies of one more connection.
@@ -83,7 +82,7 @@ func (o *outbox) write(c *conn, replies []byte) unix.Errno {
 		}
 		replies = replies[n:]
 	}
-	c.backlog = o.budget.Append(c.backlog, replies)
+	c.backlog = budget.Append(c.backlog, replies)
 	o.backlogs += len(replies)
 	return 0
 }
@@ -108,7 +107,7 @@ func (o *outbox) discard(c *conn) {
 	o.backlogs -= c.unsent()
 	c.backlog, c.sent = c.backlog[:0], 0
 	if cap(c.backlog) > keptBuffer {
-		o.budget.GiveBack(c.backlog)
+		budget.GiveBack(c.backlog)
 		c.backlog = nil
 	}
 }
