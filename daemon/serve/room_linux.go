@@ -81,7 +81,7 @@ func (r *room) shed() {
 		if r.excess <= 0 {
 			idlest := r.lookForMost()
 			r.over = r.excess > 0
-			theirs := func(v *WebConn) bool { return v.user() == r.heaviest }
+			theirs := func(c client) bool { return c.user() == r.heaviest }
 			if _, most := r.web.first(theirs, true); r.over && (r.most <= keptBuffer || most > r.most) {
 				// One that speaks HTTP takes more than one that is idle, and its requests may take most.
 				if !r.web.relieve(theirs, Heavy) {
@@ -146,31 +146,28 @@ func (r *room) evict(c *conn) {
 
 // makeRoom ends a connection for the one that has come.
 func (r *room) makeRoom(newcomer *conn) {
-	var leaves *conn
 	switch newcomer.verdict {
 	case budget.Relieve:
-		for _, c := range r.conns {
-			if c != nil && c.user() == newcomer.from && (leaves == nil || c.idler(leaves)) {
-				leaves = c
-			}
-		}
-		if leaves != nil {
-			r.end(leaves, Relieved)
-			return
-		}
-		r.web.relieve(func(v *WebConn) bool { return v.user() == newcomer.from }, Relieved)
+		r.endOne(Relieved, func(c client) bool { return c.user() == newcomer.from }, (*conn).idler)
 	case budget.Recycle:
-		for _, c := range r.conns {
-			if c != nil && c.reserved() && (leaves == nil || c.id < leaves.id) {
-				leaves = c
-			}
-		}
-		if leaves != nil {
-			r.end(leaves, Recycled)
-			return
-		}
-		r.web.relieve(func(v *WebConn) bool { return v.reserved() }, Recycled)
+		r.endOne(Recycled, client.reserved, func(c, other *conn) bool { return c.id < other.id })
 	}
+}
+
+// endOne ends one of the connections whom may names: of the loop's the one that comes before all
+// others, or one that speaks HTTP.
+func (r *room) endOne(why Reason, may func(client) bool, before func(c, other *conn) bool) {
+	var leaves *conn
+	for _, c := range r.conns {
+		if c != nil && may(c.client) && (leaves == nil || before(c, leaves)) {
+			leaves = c
+		}
+	}
+	if leaves == nil {
+		r.web.relieve(may, why)
+		return
+	}
+	r.end(leaves, why)
 }
 
 // idler tells whether less is lost if c ends than if other does: one that has nothing under way,

@@ -240,7 +240,7 @@ func (a *web) pass() {
 
 // relieve ends one of those connections whom may names, and reports whether there was one: the
 // oldest, or where memory is needed the one whose requests take most.
-func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
+func (a *web) relieve(may func(client) bool, why Reason) bool {
 	leaves, _ := a.first(may, why == Heavy)
 	if leaves == nil {
 		return false
@@ -254,12 +254,12 @@ func (a *web) relieve(may func(*WebConn) bool, why Reason) bool {
 
 // first is the oldest of those whom may names, or of them the one whose requests take most, and how
 // much those take; nil: there is none.
-func (a *web) first(may func(*WebConn) bool, most bool) (first *WebConn, held int) {
+func (a *web) first(may func(client) bool, most bool) (first *WebConn, held int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for v := range a.open {
 		switch {
-		case !may(v):
+		case !may(v.client):
 		case first == nil, most && v.held > held, (!most || v.held == held) && v.id < first.id:
 			first, held = v, v.held
 		}
