@@ -36,11 +36,7 @@ func (k *kit) ceilings(ticks ...generator.Tick) {
 	k.workers = len(ticks)
 	n := k.start("setup")
 	for w, ceiling := range ticks {
-		c := n.claim(wanting(w))
-		if c.Worker() != w {
-			k.Fatalf("worker ID %d is not to be had in a fresh tree: got %d", w, c.Worker())
-		}
-		k.extend(c, coord.Progress{Ceiling: ceiling})
+		k.extend(n.hold(w), coord.Progress{Ceiling: ceiling})
 	}
 	k.revoke(n)
 }
@@ -75,9 +71,7 @@ func lowestFloor(k *kit) {
 func noEarlyFloor(k *kit) {
 	k.ceilings(9000, 8000, 7000, 500, 9500)
 	holder, n := k.start("holder"), k.start("a")
-	if c := holder.claim(wanting(3)); c.Worker() != 3 {
-		k.Fatalf("worker ID %d, want 3", c.Worker())
-	}
+	holder.hold(3)
 	r := fresh()
 	r.Latest = 1000
 	for range k.workers { // whichever is assigned

@@ -20,8 +20,9 @@ import (
 
 // Harness is one fresh, empty tree of a back-end.
 type Harness struct {
-	// Open connects to the tree. The harness closes what the case does not.
-	Open func(t testing.TB, identity coord.Identity) coord.Coordinator
+	// Open connects to the tree. All requests of the coordinator to the servers go over the wire. What
+	// it returns is a coord.Operator too. The harness closes what the case does not.
+	Open func(t testing.TB, identity coord.Identity, wire *Wire) coord.Coordinator
 	// Revoke ends the coordinator's session on the server and returns when its
 	// claims are gone, whatever the client believes.
 	Revoke func(t testing.TB, c coord.Coordinator)
@@ -30,39 +31,18 @@ type Harness struct {
 	// Makes says that Join makes a cluster where none is.
 	Makes bool
 	// Wipe deletes the whole tree at once, as an operator may while daemons run.
-	// Nil if the back-end cannot.
 	Wipe func(t testing.TB)
 	// Save returns a function that puts the tree back to what it is now, claims included, as a restore
-	// from a backup does. Nil if the back-end cannot.
+	// from a backup does.
 	Save func(t testing.TB) (restore func())
-	// Fault makes one of the coordinator's requests to the servers fail, the one
-	// that comes after n others from now. If landed, it takes place and only its
-	// reply is lost; else it does not. Fault returns a function that reports
-	// whether that has happened. Nil if the back-end cannot.
-	Fault func(t testing.TB, c coord.Coordinator, n int, landed bool) (happened func() bool)
-	// Delay holds one of the coordinator's requests to the servers back, the one
-	// that comes after n others from now, and closes held. Its caller waits until
-	// its context ends. Once that has happened, release sends the request and
-	// returns when the servers have done what they will do about it. Nil if the
-	// back-end cannot.
-	Delay func(t testing.TB, c coord.Coordinator, n int) (held <-chan struct{}, release func())
-	// Operator connects to the tree as people do. The harness closes what the case
-	// does not. It is a coord.Coordinator too, which Fault takes.
-	Operator func(t testing.TB) coord.Operator
 }
 
 // Run runs the kit, each case on a tree of its own.
 func Run(t *testing.T, harness func(t *testing.T) Harness) {
-	for _, group := range [][]testCase{creating, joining, assigning, sticking, several, recording, failing, abandoning, wiping, operating, raising, restoring, renaming, exporting, ranging, remembering, forbidding, fighting} {
-		for _, c := range group {
-			t.Run(c.name, func(t *testing.T) {
-				k := &kit{TB: t, Harness: harness(t), workers: 8}
-				if wipe := k.Wipe; wipe != nil {
-					k.Wipe = func(t testing.TB) { wipe(t); k.made = false }
-				}
-				c.run(k)
-			})
-		}
+	for _, c := range slices.Concat(creating, joining, assigning, sticking, several, recording, failing, abandoning, wiping, operating, raising, restoring, renaming, exporting, ranging, remembering, forbidding, fighting) {
+		t.Run(c.name, func(t *testing.T) {
+			c.run(&kit{TB: t, Harness: harness(t), workers: 8, wires: map[coord.Coordinator]*Wire{}})
+		})
 	}
 }
 
@@ -75,11 +55,33 @@ type testCase struct {
 type kit struct {
 	testing.TB
 	Harness
+	wires   map[coord.Coordinator]*Wire
 	workers int
 	largest generator.Tick // Layout.Window of those who join
 	ids     coord.WorkerRange
 	floor   generator.Tick // that the cluster is made with
 	made    bool           // there is a cluster
+}
+
+// client is a coordinator, as daemons and people have it.
+type client interface {
+	coord.Coordinator
+	coord.Operator
+}
+
+func (k *kit) open(identity coord.Identity) client {
+	k.Helper()
+	wire := &Wire{}
+	c := k.Open(k, identity, wire).(client)
+	k.wires[c] = wire
+	return c
+}
+
+// wipe deletes the tree.
+func (k *kit) wipe() {
+	k.Helper()
+	k.Wipe(k)
+	k.made = false
 }
 
 // make makes a cluster unless the kit has.
@@ -88,7 +90,7 @@ func (k *kit) make() {
 	if k.made {
 		return
 	}
-	_, err := k.Operator(k).Create(k.Context(), k.cluster())
+	_, err := k.visitor().Create(k.Context(), k.cluster())
 	if unserved := (*coord.NotServedError)(nil); err != nil && !errors.As(err, &unserved) {
 		k.Fatalf("Create: %v", err)
 	}
@@ -118,37 +120,41 @@ func CreateAndJoin(ctx context.Context, c coord.Coordinator, layout coord.Layout
 // text is the layout of all cases. Coordinators do not read it.
 const text = "time=41@1ms,worker=10,sequence=12;epoch=2026-01-01T00:00:00Z;datacenter=1"
 
-// node is a joined coordinator of one start of a daemon.
+// node is a coordinator of one start of a daemon.
 type node struct {
 	coord.Coordinator
 	k        *kit
 	identity coord.Identity
-	uuid     string
+	uuid     string // of the cluster that it has joined
 }
 
 // start opens and joins a coordinator for a new start of a daemon on the host.
 func (k *kit) start(host string) *node {
 	k.Helper()
-	return k.startBy(k.Open, host)
+	return k.startAfter(host, "")
 }
 
-func (k *kit) startBy(open func(testing.TB, coord.Identity) coord.Coordinator, host string) *node {
-	k.Helper()
-	return k.startAfter(open, host, "")
-}
-
-// startAfter is startBy where the process of an incarnation is known to be dead.
-func (k *kit) startAfter(open func(testing.TB, coord.Identity) coord.Coordinator, host, dead string) *node {
+// startAfter is start where the process of an incarnation is known to be dead.
+func (k *kit) startAfter(host, dead string) *node {
 	k.Helper()
 	k.make()
-	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Dead: dead, Version: "v0.0.0-test", Boot: "boot of " + host}}
-	n.Coordinator = open(k, n.identity)
-	cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest})
-	if err != nil {
-		k.Fatalf("Join: %v", err)
-	}
-	n.uuid = cluster.UUID
+	n := k.stranger(host, dead)
+	must.Do(k, n.join())
 	return n
+}
+
+// stranger is a start of a daemon that has not joined yet.
+func (k *kit) stranger(host, dead string) *node {
+	k.Helper()
+	n := &node{k: k, identity: coord.Identity{Host: host, PID: 4711, Incarnation: rand.Text(), Dead: dead, Version: "v0.0.0-test", Boot: "boot of " + host}}
+	n.Coordinator = k.open(n.identity)
+	return n
+}
+
+func (n *node) join() error {
+	cluster, err := n.Join(n.k.Context(), coord.Layout{Text: text, Workers: n.k.workers, Window: n.k.largest})
+	n.uuid = cluster.UUID
+	return err
 }
 
 // anyone is a request without preferences that takes whatever floor there is.
@@ -179,6 +185,35 @@ func (n *node) claim(r coord.Request) coord.Claim {
 	return c
 }
 
+// hold claims a worker ID that is free.
+func (n *node) hold(worker int) coord.Claim {
+	n.k.Helper()
+	c := n.claim(wanting(worker))
+	if c.Worker() != worker {
+		n.k.Fatalf("worker ID %d is not free: got %d", worker, c.Worker())
+	}
+	return c
+}
+
+// above is hold of a worker ID whose floor is known.
+func (n *node) above(worker int, floor generator.Tick) coord.Claim {
+	n.k.Helper()
+	c := n.hold(worker)
+	if c.Floor() != floor {
+		n.k.Errorf("worker ID %d above %d, want it above %d", worker, c.Floor(), floor)
+	}
+	return c
+}
+
+// holder starts a daemon on the host, which claims the worker ID and is granted ticks.
+func (k *kit) holder(host string, worker int, p coord.Progress) (*node, coord.Claim) {
+	k.Helper()
+	n := k.start(host)
+	c := n.hold(worker)
+	k.extend(c, p)
+	return n, c
+}
+
 // atOpening has a request call do before each opening is sent.
 func atOpening(r coord.Request, do func(worker int)) coord.Request {
 	r.Before = func(worker int) error {
@@ -192,11 +227,7 @@ func atOpening(r coord.Request, do func(worker int)) coord.Request {
 
 func (n *node) members() []coord.Member {
 	n.k.Helper()
-	ms, err := n.Members(n.k.Context())
-	if err != nil {
-		n.k.Fatalf("Members: %v", err)
-	}
-	return ms
+	return must.Get(n.Members(n.k.Context()))(n.k)
 }
 
 // member returns the live claim on the worker ID, if there is one.
@@ -234,12 +265,56 @@ func (k *kit) release(c coord.Claim, last generator.Tick) {
 func (k *kit) floorOf(worker int) generator.Tick {
 	k.Helper()
 	n := k.start("")
-	c := n.claim(wanting(worker))
-	if c.Worker() != worker {
-		k.Fatalf("worker ID %d is not free: a stranger got %d", worker, c.Worker())
-	}
+	c := n.hold(worker)
 	k.revoke(n)
 	return c.Floor()
+}
+
+// begins checks above what the worker ID's next holder begins.
+func (k *kit) begins(worker int, above generator.Tick) {
+	k.Helper()
+	if got := k.floorOf(worker); got != above {
+		k.Errorf("worker ID %d begins above %d, want above %d", worker, got, above)
+	}
+}
+
+// wants checks the error of a call.
+func (k *kit) wants(what string, err, want error) {
+	k.Helper()
+	if !errors.Is(err, want) {
+		k.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
+// over checks that a claim is lost for good, whatever its holder calls.
+func (k *kit) over(what string, c coord.Claim) {
+	k.Helper()
+	for range 2 {
+		k.wants("Extend of "+what, c.Extend(k.Context(), coord.Progress{Ceiling: 1 << 30}), coord.ErrLost)
+		k.wants("Release of "+what, c.Release(k.Context(), 100), coord.ErrLost)
+	}
+}
+
+// visitor connects as people do.
+func (k *kit) visitor() client {
+	k.Helper()
+	return k.open(coord.Identity{Incarnation: rand.Text()})
+}
+
+// operator is a visitor who has inspected the cluster.
+func (k *kit) operator() client {
+	k.Helper()
+	o := k.visitor()
+	must.Get(o.Inspect(k.Context()))(k)
+	return o
+}
+
+// inspected is what a visitor finds.
+func (k *kit) inspected() coord.Inspected {
+	k.Helper()
+	o := k.visitor()
+	defer Close(k, o)
+	return must.Get(o.Inspect(k.Context()))(k)
 }
 
 // ended returns a context that has ended.

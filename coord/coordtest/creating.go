@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,17 +21,17 @@ var creating = []testCase{
 }
 
 func created(k *kit) {
-	o, want := k.Operator(k), k.cluster()
+	o, want := k.visitor(), k.cluster()
 	want.Window, want.Floor, want.Range = 600, 5000, upper
 	first := must.Get(o.Create(k.Context(), want))(k)
 	if got, uuid := first, first.UUID; !got.Made || uuid == "" || got.Inspected != (coord.Inspected{Layout: text, UUID: uuid, Floor: 5000, Window: 600, Longest: 600, Range: upper}) {
 		k.Errorf("created %+v of %+v", got, want)
 	}
-	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v != first.Inspected {
-		k.Errorf("Inspect: %+v, %v; want %+v", v, err, first.Inspected)
+	if v := k.inspected(); v != first.Inspected {
+		k.Errorf("Inspect: %+v; want %+v", v, first.Inspected)
 	}
 	first.Made = false
-	for _, o := range []coord.Operator{o, k.operator()} {
+	for _, o := range []client{o, k.operator()} {
 		other := coord.NewCluster{Text: "another layout", Workers: 2, Floor: 9000}
 		if again, err := o.Create(k.Context(), other); err != nil || again != first {
 			k.Errorf("created again: %+v, %v; want %+v", again, err, first)
@@ -41,15 +42,10 @@ func created(k *kit) {
 		k.Errorf("joined cluster %s, want %s", n.uuid, first.UUID)
 	}
 	// Every worker ID begins above the floor, also one that was given back.
-	c := n.claim(wanting(upper.First))
-	if c.Floor() != 5000 {
-		k.Errorf("worker ID %d above %d, want 5000", c.Worker(), c.Floor())
-	}
+	c := n.above(upper.First, 5000)
 	k.extend(c, coord.Progress{Ceiling: 6000})
 	k.release(c, 0)
-	if got := k.floorOf(upper.First); got != 5000 {
-		k.Errorf("after a release floor %d, want 5000", got)
-	}
+	k.begins(upper.First, 5000)
 	r := fresh()
 	r.Latest = 4999
 	var ahead *coord.AheadError
@@ -65,9 +61,9 @@ func created(k *kit) {
 
 func createdAtOnce(k *kit) {
 	const all = 16
-	operators, found, errs := make([]coord.Operator, all), make([]coord.Created, all), make([]error, all)
+	operators, found, errs := make([]client, all), make([]coord.Created, all), make([]error, all)
 	for i := range operators {
-		operators[i] = k.Operator(k)
+		operators[i] = k.visitor()
 	}
 	want := k.cluster()
 	var wg sync.WaitGroup
@@ -91,7 +87,7 @@ func createdAtOnce(k *kit) {
 }
 
 func createdWrongly(k *kit) {
-	o := k.Operator(k)
+	o := k.visitor()
 	for name, change := range map[string]func(*coord.NewCluster){
 		"no layout":                  func(c *coord.NewCluster) { c.Text = "" },
 		"no worker IDs":              func(c *coord.NewCluster) { c.Workers = 0 },
@@ -113,40 +109,29 @@ func createdWrongly(k *kit) {
 }
 
 func createdInDoubt(k *kit) {
-	if k.Fault == nil || k.Wipe == nil {
-		return
-	}
-	for _, landed := range []bool{false, true} {
-		for n := 0; ; n++ {
-			o := k.Operator(k)
-			happened := k.Fault(k, o.(coord.Coordinator), n, landed)
-			want := k.cluster()
-			want.Floor = 100
-			first, failure := o.Create(k.Context(), want)
-			over := !happened()
-			if over && (n == 0 || failure != nil) {
-				k.Fatalf("request %d, landed %v: %v; the case is void", n, landed, failure)
-			}
-			if over {
-				o = k.Operator(k) // whose requests all pass
-			}
-			want.Floor = 200
-			again := must.Get(o.Create(k.Context(), want))(k)
-			switch {
-			case failure == nil && (again.Made || again.Inspected != first.Inspected):
-				k.Errorf("request %d, landed %v: created %+v, and again %+v", n, landed, first, again)
-			case again.Made != (again.Floor == 200):
-				k.Errorf("request %d, landed %v: created again, %+v", n, landed, again)
-			}
-			if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v != again.Inspected {
-				k.Errorf("request %d, landed %v: Inspect: %+v, %v; want %+v", n, landed, v, err, again.Inspected)
-			}
-			k.Wipe(k)
-			if over {
-				break
-			}
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
+		o, want := k.visitor(), k.cluster()
+		happened := arm(o)
+		want.Floor = 100
+		first, failure := o.Create(k.Context(), want)
+		if !happened() {
+			must.Do(k, failure)
+			o = k.visitor() // whose requests all pass
 		}
-	}
+		want.Floor = 200
+		again := must.Get(o.Create(k.Context(), want))(k)
+		switch {
+		case failure == nil && (again.Made || again.Inspected != first.Inspected):
+			k.Errorf("%s: created %+v, and again %+v", what, first, again)
+		case again.Made != (again.Floor == 200):
+			k.Errorf("%s: created again, %+v", what, again)
+		}
+		if v := k.inspected(); v != again.Inspected {
+			k.Errorf("%s: Inspect: %+v; want %+v", what, v, again.Inspected)
+		}
+		k.wipe()
+		return happened()
+	})
 }
 
 // state is all that operators see of a tree.
@@ -158,7 +143,7 @@ type state struct {
 
 func (k *kit) state() state {
 	k.Helper()
-	o := k.Operator(k)
+	o := k.visitor()
 	s := state{inspected: must.Get(o.Inspect(k.Context()))(k), marks: k.marks(o), members: must.Get(o.Members(k.Context()))(k)}
 	for i := range s.members {
 		s.members[i].Since = time.Time{}
@@ -181,74 +166,31 @@ func (k *kit) stored() state {
 // createdAnew holds each request of each call back that writes, has the tree wiped and made anew, with
 // a holder of the same worker ID whose record has the same version, and lets the request go.
 func createdAnew(k *kit) {
-	if k.Wipe == nil || k.Delay == nil {
-		return
-	}
-	hold := func() (*node, coord.Claim) {
-		n := k.start("a")
-		c := n.claim(wanting(1))
-		k.extend(c, coord.Progress{Ceiling: 700, Issued: 300})
-		return n, c
-	}
-	calls := map[string]func(ctx context.Context, n *node, c coord.Claim, o coord.Operator) error{
-		"Extend": func(ctx context.Context, _ *node, c coord.Claim, _ coord.Operator) error {
-			return c.Extend(ctx, coord.Progress{Ceiling: 900, Issued: 800})
-		},
-		"Release": func(ctx context.Context, _ *node, c coord.Claim, _ coord.Operator) error { return c.Release(ctx, 300) },
-		"Claim": func(ctx context.Context, n *node, _ coord.Claim, _ coord.Operator) error {
-			_, err := n.Claim(ctx, wanting(1))
-			return err
-		},
-		"Raise": func(ctx context.Context, _ *node, _ coord.Claim, o coord.Operator) error {
-			_, err := o.Raise(ctx, 9000)
-			return err
-		},
-		"Widen": func(ctx context.Context, _ *node, _ coord.Claim, o coord.Operator) error {
-			return o.Widen(ctx, coord.WorkerRange{}, 9000)
-		},
-		"NewUUID": func(ctx context.Context, _ *node, _ coord.Claim, o coord.Operator) error {
-			_, err := o.NewUUID(ctx)
-			return err
-		},
-	}
 	k.ids = coord.WorkerRange{First: 1, Count: 7} // one is added, by one request at a time
-	for name, call := range calls {
-		for request := 0; ; request++ {
-			n, c := hold()
+	granted := coord.Progress{Ceiling: 700, Issued: 300}
+	for _, name := range []string{"Extend", "Release", "Claim", "Raise", "Widen", "NewUUID"} {
+		for request, over := 0, false; !over; request++ {
+			n, c := k.holder("a", 1, granted)
 			o := k.operator()
-			by := n.Coordinator
-			if name == "Raise" || name == "Widen" || name == "NewUUID" {
-				by = o.(coord.Coordinator)
+			by, calls := n.Coordinator, callsOf(n, c)
+			if !slices.ContainsFunc(calls, func(c call) bool { return c.name == name }) {
+				by, calls = o, operatorCalls(o, c.Name())
 			}
-			ctx, cancel := context.WithCancel(k.Context())
-			held, release := k.Delay(k, by, request)
-			done := make(chan error, 1)
-			go func() { done <- call(ctx, n, c, o) }()
-			over := false
-			select {
-			case err := <-done:
-				if over = true; err != nil || request == 0 {
-					k.Fatalf("%s, request %d: %v; the case is void", name, request, err)
-				}
-			case <-held:
-				k.Wipe(k)
-				other, _ := hold()
+			h := k.holdBack(by, request, named(calls, name))
+			if over = h == nil; !over {
+				k.wipe()
+				other, _ := k.holder("a", 1, granted)
 				before := k.state()
-				cancel()
-				<-done
-				release()
+				h.giveUp(k)
+				h.release()
 				if after := k.state(); !reflect.DeepEqual(after, before) {
 					k.Errorf("%s, request %d came late and passed: from\n%+v to\n%+v", name, request, before, after)
 				}
 				Close(k, other)
 			}
-			cancel()
 			Close(k, o)
 			Close(k, n)
-			k.Wipe(k)
-			if over {
-				break
-			}
+			k.wipe()
 		}
 	}
 }

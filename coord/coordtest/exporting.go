@@ -15,7 +15,7 @@ import (
 var exporting = []testCase{
 	{"export: nothing is granted from then on, nobody joins, and it says the same again", exported},
 	{"export: no cluster", func(k *kit) {
-		_, err := k.Operator(k).Export(k.Context())
+		_, err := k.visitor().Export(k.Context())
 		must.Fail(k, err, coord.ErrNoCluster)
 	}},
 	{"import: the cluster goes on from its records", imported},
@@ -28,37 +28,35 @@ var exporting = []testCase{
 // unserved is every call of a daemon and an operator that answers *coord.NotServedError.
 func (k *kit) unserved(importing bool, n *node, c coord.Claim, o coord.Operator) {
 	k.Helper()
-	stranger := k.stranger()
-	for name, call := range map[string]func() error{
-		"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 9000}) },
-		"Release": func() error { return c.Release(k.Context(), 300) },
-		"Claim":   func() error { _, err := n.Claim(k.Context(), anyone()); return err },
-		"Look":    func() error { _, err := n.Look(k.Context()); return err },
-		"Members": func() error { _, err := n.Members(k.Context()); return err },
-		"Join":    func() error { return stranger.join() },
-		"Create":  func() error { _, err := k.Operator(k).Create(k.Context(), k.cluster()); return err },
-		"Inspect": func() error { _, err := k.Operator(k).Inspect(k.Context()); return err },
-		"Marks":   func() error { _, err := o.Marks(k.Context()); return err },
-		"Raise":   func() error { _, err := o.Raise(k.Context(), 9000); return err },
-		"Widen":   func() error { return o.Widen(k.Context(), coord.WorkerRange{}, 9000) },
-		"NewUUID": func() error { _, err := o.NewUUID(k.Context()); return err },
-	} {
+	visitor := k.visitor()
+	all := slices.Concat(callsOf(n, c), callsOf(k.stranger("", ""), c)[:1], operatorCalls(o, c.Name()), []call{
+		{"Create", func(ctx context.Context) error { _, err := visitor.Create(ctx, k.cluster()); return err }},
+		{"Inspect", func(ctx context.Context) error { _, err := visitor.Inspect(ctx); return err }},
+	})
+	for _, call := range all {
 		var unserved *coord.NotServedError
-		if err := call(); !errors.As(err, &unserved) || *unserved != (coord.NotServedError{Cluster: n.uuid, Importing: importing}) || errors.Is(err, coord.ErrLost) {
-			k.Errorf("%s: %v, want *NotServedError of %s, importing %v", name, err, n.uuid, importing)
+		if err := call.run(k.Context()); !errors.As(err, &unserved) || *unserved != (coord.NotServedError{Cluster: n.uuid, Importing: importing}) || errors.Is(err, coord.ErrLost) {
+			k.Errorf("%s: %v, want *NotServedError of %s, importing %v", call.name, err, n.uuid, importing)
 		}
 	}
 }
 
 // held is a cluster with a holder, which has extended its grant.
 func (k *kit) held() (*node, coord.Claim) {
-	n := k.start("a")
-	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 300})
-	return n, c
+	k.Helper()
+	return k.holder("a", 1, coord.Progress{Ceiling: 1000, Issued: 300})
 }
 
-func (k *kit) export() []byte { return must.Get(k.Operator(k).Export(k.Context()))(k) }
+func (k *kit) export() []byte { return must.Get(k.visitor().Export(k.Context()))(k) }
+
+// moved has the cluster exported, and imported into an empty tree.
+func (k *kit) moved() {
+	k.Helper()
+	file := k.export()
+	k.wipe()
+	must.Do(k, k.visitor().Import(k.Context(), file))
+	k.made = true
+}
 
 func exported(k *kit) {
 	n, c := k.held()
@@ -71,28 +69,20 @@ func exported(k *kit) {
 	if again := k.export(); !bytes.Equal(first, again) {
 		k.Errorf("exported\n%s\nand then\n%s", first, again)
 	}
-	if err := o.Import(k.Context(), first); !errors.Is(err, coord.ErrNotEmpty) {
-		k.Errorf("Import where it was exported from: %v, want ErrNotEmpty", err)
-	}
+	k.wants("Import where it was exported from", o.Import(k.Context(), first), coord.ErrNotEmpty)
 }
 
 func imported(k *kit) {
-	if k.Wipe == nil {
-		return
-	}
 	k.ids, k.largest, k.floor = coord.WorkerRange{First: 1, Count: 6}, 600, 5
 	n, c := k.held()
 	o := k.operator()
 	k.raise(o, 700)
 	c = n.claim(wanting(c.Worker()))
 	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 800})
-	other := k.start("b").claim(wanting(2))
+	other := k.start("b").claim(wanting(2)) // the first one may have got that
 	k.extend(other, coord.Progress{Ceiling: 1500, Issued: 900})
 	was, marks, history := must.Get(o.Inspect(k.Context()))(k), k.marks(o), k.history(o, c.Worker())
-	file := k.export()
-	k.Wipe(k)
-	must.Do(k, k.Operator(k).Import(k.Context(), file))
-
+	k.moved()
 	after := k.operator()
 	if is := must.Get(after.Inspect(k.Context()))(k); is != was {
 		k.Errorf("the cluster was %+v and is %+v", was, is)
@@ -113,9 +103,7 @@ func imported(k *kit) {
 		k.Errorf("Extend by who held it before left %+v", m)
 	}
 	k.revoke(n)
-	if back := k.start("a").claim(wanting(c.Worker())); back.Worker() != c.Worker() {
-		k.Errorf("the holder got worker ID %d, want %d", back.Worker(), c.Worker())
-	}
+	k.start("a").hold(c.Worker())
 	if got := k.start("b").claim(anyone()); got.Worker() != other.Worker() || got.Floor() != 1500 {
 		k.Errorf("a start of the other host got worker ID %d, floor %d; want %d, 1500", got.Worker(), got.Floor(), other.Worker())
 	}
@@ -124,25 +112,13 @@ func imported(k *kit) {
 // importedAndRight has a tree emptied, imported into, and written by another holder of the same worker
 // ID, until the record has the version again that the holder of before knows, or close to it.
 func importedAndRight(k *kit) {
-	if k.Wipe == nil {
-		return
-	}
 	for others := range 5 {
 		n, c := k.held()
-		file := k.export()
-		k.Wipe(k)
-		must.Do(k, k.Operator(k).Import(k.Context(), file))
-		k.made = true
-		theirs := k.start("b").claim(wanting(c.Worker()))
-		for range others {
-			k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
-		}
+		k.moved()
+		k.next(c.Worker(), others)
 		before := k.stored()
-		for name, call := range map[string]func() error{
-			"Extend":  func() error { return c.Extend(k.Context(), coord.Progress{Ceiling: 1100}) },
-			"Release": func() error { return c.Release(k.Context(), 500) },
-		} {
-			if err := call(); err == nil {
+		for _, name := range []string{"Extend", "Release"} {
+			if err := named(callsOf(n, c), name).run(k.Context()); err == nil {
 				k.Errorf("%s of before the import passed, behind %d writes of the next holder", name, others)
 			}
 		}
@@ -150,36 +126,34 @@ func importedAndRight(k *kit) {
 			k.Errorf("a claim of before the import wrote, behind %d writes of the next holder: from\n%+v to\n%+v", others, before, after)
 		}
 		Close(k, n)
-		k.Wipe(k)
+		k.wipe()
 	}
+}
+
+// next is another holder of the worker ID, who has written its record so many times.
+func (k *kit) next(worker, times int) (*node, coord.Claim) {
+	k.Helper()
+	n := k.start("b")
+	c := n.hold(worker)
+	for range times {
+		k.extend(c, coord.Progress{Ceiling: 3000, Issued: 2500})
+	}
+	return n, c
 }
 
 // An opening compares the version that its record had when the claim's node was made. Between the two
 // the cluster is exported and imported, where versions may start over, and another opens the record.
 func openedOverAnImport(k *kit) {
-	if k.Wipe == nil {
-		return
-	}
 	for others := range 5 {
 		n, c := k.held()
 		k.release(c, 500)
 		var theirs coord.Claim
-		request := wanting(c.Worker())
-		request.Before = func(worker int) error {
-			if worker == coord.AnyWorker || theirs != nil {
-				return nil
+		opened, err := n.Claim(k.Context(), atOpening(wanting(c.Worker()), func(worker int) {
+			if theirs == nil {
+				k.moved()
+				_, theirs = k.next(worker, others)
 			}
-			file := k.export()
-			k.Wipe(k)
-			must.Do(k, k.Operator(k).Import(k.Context(), file))
-			k.made = true
-			theirs = k.start("b").claim(wanting(c.Worker()))
-			for range others {
-				k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
-			}
-			return nil
-		}
-		opened, err := n.Claim(k.Context(), request)
+		}))
 		if theirs == nil {
 			k.Fatalf("Claim: %v, and nothing was opened; the case is void", err)
 		}
@@ -190,35 +164,27 @@ func openedOverAnImport(k *kit) {
 			k.Errorf("the holder since the import, behind %d writes of it: %v", others, err)
 		}
 		Close(k, n)
-		k.Wipe(k)
+		k.wipe()
 	}
 }
 
 func importRefused(k *kit) {
-	if k.Wipe == nil {
-		return
-	}
 	k.held()
 	file := k.export()
-	k.Wipe(k)
-	o := k.Operator(k)
+	k.wipe()
+	o := k.visitor()
 	for what, damaged := range map[string][]byte{
 		"empty": nil, "cut": file[:len(file)/2], "two": append(bytes.Clone(file), file...), "another version": bytes.Replace(file, []byte("cluster-1"), []byte("cluster-2"), 1),
 		"a digit": bytes.Replace(file, []byte(`"worker":1`), []byte(`"worker":2`), 1),
 	} {
-		if err := o.Import(k.Context(), damaged); !errors.Is(err, coord.ErrExport) {
-			k.Errorf("%s: %v, want ErrExport", what, err)
-		}
+		k.wants(what, o.Import(k.Context(), damaged), coord.ErrExport)
 	}
-	if _, err := o.Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) {
-		k.Errorf("a damaged export was written: %v", err)
-	}
+	_, err := o.Inspect(k.Context())
+	k.wants("after a damaged export", err, coord.ErrNoCluster)
 	must.Do(k, o.Import(k.Context(), file))
-	c := k.start("b").claim(wanting(1))
+	c := k.start("b").hold(1)
 	for range 2 {
-		if err := k.Operator(k).Import(k.Context(), file); !errors.Is(err, coord.ErrNotEmpty) {
-			k.Errorf("imported twice: %v, want ErrNotEmpty", err)
-		}
+		k.wants("imported twice", k.visitor().Import(k.Context(), file), coord.ErrNotEmpty)
 	}
 	k.extend(c, coord.Progress{Ceiling: 2000, Issued: 1100})
 	if again := k.export(); bytes.Equal(again, file) {
@@ -227,58 +193,47 @@ func importRefused(k *kit) {
 }
 
 func importInterrupted(k *kit) {
-	if k.Fault == nil || k.Wipe == nil {
-		return
-	}
 	n, c := k.held()
-	k.extend(k.start("b").claim(wanting(2)), coord.Progress{Ceiling: 1500})
+	k.holder("b", 2, coord.Progress{Ceiling: 1500})
 	first := k.export()
-	k.Wipe(k)
-	must.Do(k, k.Operator(k).Import(k.Context(), first))
-	_ = must.Get(k.operator().Raise(k.Context(), 700))(k)
+	k.moved()
+	k.raise(k.operator(), 700)
 	second := k.export()
 	halves := 0
-	for _, landed := range []bool{false, true} {
-		for i := 0; ; i++ {
-			what := fmt.Sprintf("request %d, landed %v", i, landed)
-			k.Wipe(k)
-			o := k.Operator(k)
-			happened := k.Fault(k, o.(coord.Coordinator), i, landed)
-			failure := o.Import(k.Context(), first)
-			if !happened() {
-				if i == 0 || failure != nil {
-					k.Fatalf("%s: %v; the case is void", what, failure)
-				}
-				break
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
+		k.wipe()
+		o := k.visitor()
+		happened := arm(o)
+		failure := o.Import(k.Context(), first)
+		if !happened() {
+			must.Do(k, failure)
+			return false
+		}
+		var unserved *coord.NotServedError
+		if _, err := k.visitor().Inspect(k.Context()); errors.As(err, &unserved) {
+			halves++
+			if !unserved.Importing || k.stranger("", "").join() == nil {
+				k.Errorf("%s: a daemon joined what is half there: %v", what, err)
 			}
-			var unserved *coord.NotServedError
-			if _, err := k.Operator(k).Inspect(k.Context()); errors.As(err, &unserved) {
-				halves++
-				if !unserved.Importing || k.stranger().join() == nil {
-					k.Errorf("%s: a daemon joined what is half there: %v", what, err)
-				}
-				if err := k.Operator(k).Import(k.Context(), second); !errors.Is(err, coord.ErrNotEmpty) {
-					k.Errorf("%s: gone on with by another export: %v, want ErrNotEmpty", what, err)
-				}
-				if _, err := k.Operator(k).Export(k.Context()); !errors.As(err, &unserved) {
-					k.Errorf("%s: the half was exported: %v", what, err)
-				}
-			}
-			// If its last write landed, it is done, and refused.
-			if err := k.Operator(k).Import(k.Context(), first); err != nil && !errors.Is(err, coord.ErrNotEmpty) {
-				k.Errorf("%s: run again: %v", what, err)
-			}
-			if got := k.marks(k.operator()); len(got) != 2 || got[0].Ceiling != 1000 || got[1].Ceiling != 1500 {
-				k.Errorf("%s: run again, the marks are %+v", what, got)
+			k.wants(what+": gone on with by another export", k.visitor().Import(k.Context(), second), coord.ErrNotEmpty)
+			if _, err := k.visitor().Export(k.Context()); !errors.As(err, &unserved) {
+				k.Errorf("%s: the half was exported: %v", what, err)
 			}
 		}
-	}
+		// If its last write landed, it is done, and refused.
+		if err := k.visitor().Import(k.Context(), first); err != nil && !errors.Is(err, coord.ErrNotEmpty) {
+			k.Errorf("%s: run again: %v", what, err)
+		}
+		if got := k.marks(k.operator()); len(got) != 2 || got[0].Ceiling != 1000 || got[1].Ceiling != 1500 {
+			k.Errorf("%s: run again, the marks are %+v", what, got)
+		}
+		return true
+	})
 	if halves < 3 {
 		k.Errorf("%d imports were interrupted in the middle: the case shows nothing", halves)
 	}
-	k.Wipe(k)
-	must.Do(k, k.Operator(k).Import(k.Context(), first))
-	if back := k.start("a").claim(wanting(c.Worker())); back.Floor() != 1000 || n.uuid != must.Get(k.operator().Inspect(k.Context()))(k).UUID {
-		k.Errorf("the holder got worker ID %d above %d, want it above 1000", back.Worker(), back.Floor())
+	if is := k.inspected().UUID; is != n.uuid {
+		k.Errorf("the cluster was %s and is %s", n.uuid, is)
 	}
+	k.start("a").above(c.Worker(), 1000)
 }

@@ -18,26 +18,6 @@ var failing = []testCase{
 	{"orphans of two claimants do not bar both", orphansOfTwo},
 }
 
-// eachFailure runs a scenario once for each of its requests and both ways to
-// fail, until n is past its last request.
-func (k *kit) eachFailure(scenario func(what string, arm func(*node) (happened func() bool)) (happened bool)) {
-	if k.Fault == nil {
-		return
-	}
-	for _, landed := range []bool{false, true} {
-		for n := 0; ; n++ {
-			what := fmt.Sprintf("request %d, landed %v", n, landed)
-			arm := func(on *node) func() bool { return k.Fault(k, on.Coordinator, n, landed) }
-			if !scenario(what, arm) {
-				if n < 2 {
-					k.Fatalf("%s: never happened; the case is void", what)
-				}
-				break
-			}
-		}
-	}
-}
-
 // retried calls until there is no error or the claim is lost. One fault takes one
 // more call at most.
 func (k *kit) retried(what string, call func() error) {
@@ -92,9 +72,9 @@ func (k *kit) alone(what string, observer, n *node, c coord.Claim, p coord.Progr
 
 func anyRequest(k *kit) {
 	observer := k.start("observer")
-	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
 		n := k.start("a")
-		happened := arm(n)
+		happened := arm(n.Coordinator)
 		c := k.claimed(what, n, anyone())
 		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: 1}
 		k.acknowledged(what, observer, c, p)
@@ -103,9 +83,7 @@ func anyRequest(k *kit) {
 		k.acknowledged(what, observer, c, p)
 		last := p.Ceiling - 50
 		k.retried(what+": Release", func() error { return c.Release(k.Context(), last) })
-		if got := k.floorOf(c.Worker()); got != last {
-			k.Fatalf("%s: floor %d after Release(%d)", what, got, last)
-		}
+		k.begins(c.Worker(), last)
 		k.retried(what+": Close", n.Close)
 		return happened()
 	})
@@ -113,16 +91,13 @@ func anyRequest(k *kit) {
 
 func anyRequestAgain(k *kit) {
 	observer := k.start("observer")
-	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
 		n := k.start("a")
-		c := n.claim(wanting(5))
-		if c.Worker() != 5 {
-			k.Fatalf("%s: worker ID %d, want 5", what, c.Worker())
-		}
+		c := n.hold(5)
 		p := coord.Progress{Ceiling: c.Floor() + 100, Issued: c.Floor() + 1}
 		k.extend(c, p)
 		k.revoke(n)
-		happened := arm(n)
+		happened := arm(n.Coordinator)
 		back := k.claimed(what, n, wanting(5))
 		if back.Worker() != 5 || back.Floor() != p.Ceiling {
 			k.Fatalf("%s: worker ID %d, floor %d; want 5, %d", what, back.Worker(), back.Floor(), p.Ceiling)
@@ -138,19 +113,11 @@ func anyRequestAgain(k *kit) {
 }
 
 func anyRequestJoin(k *kit) {
-	if k.Fault == nil {
-		return
-	}
 	k.make()
 	for _, landed := range []bool{false, true} {
-		n := &node{k: k, identity: coord.Identity{Host: "a", Incarnation: fmt.Sprintf("boot%v", landed)}}
-		n.Coordinator = k.Open(k, n.identity)
-		happened := k.Fault(k, n.Coordinator, 0, landed)
-		k.retried("Join", func() error {
-			cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers})
-			n.uuid = cluster.UUID
-			return err
-		})
+		n := k.stranger("a", "")
+		happened := k.wires[n.Coordinator].Faults.Arm(0, landed)
+		k.retried("Join", n.join)
 		if !happened() {
 			k.Fatal("no request failed; the case is void")
 		}
@@ -166,7 +133,7 @@ func (k *kit) orphaned(observer, n *node, r coord.Request) {
 	const rounds = 10 // claims search at random, so not each takes as many requests
 	before, round := len(observer.members()), 0
 	for i := 0; len(observer.members()) == before; i++ {
-		happened := k.Fault(k, n.Coordinator, i, true)
+		happened := k.wires[n.Coordinator].Faults.Arm(i, true)
 		c, err := n.Claim(k.Context(), r)
 		if err == nil {
 			k.release(c, 10)
@@ -182,9 +149,6 @@ func (k *kit) orphaned(observer, n *node, r coord.Request) {
 }
 
 func orphansReaped(k *kit) {
-	if k.Fault == nil {
-		return
-	}
 	// As many worker IDs as claims: an orphan bars the second one for good.
 	k.workers = 2
 	observer, n := k.start("observer"), k.start("a")
@@ -203,9 +167,6 @@ const claimTimeout = 20 * time.Second
 // lose each reply there: it may leave a second one, behind the first. Then whoever
 // finds the other's before it deletes its own all the same.
 func orphansOfTwo(k *kit) {
-	if k.Fault == nil {
-		return
-	}
 	k.workers = 2
 	holder := k.start("holder")
 	last := 1 - holder.claim(fresh()).Worker()
@@ -213,7 +174,7 @@ func orphansOfTwo(k *kit) {
 		what := fmt.Sprintf("request %d", i)
 		a, b := k.start("a"), k.start("b")
 		k.orphaned(holder, a, wanting(last))
-		happened := k.Fault(k, b.Coordinator, i, true)
+		happened := k.wires[b.Coordinator].Faults.Arm(i, true)
 		if c, err := b.Claim(k.Context(), wanting(last)); err == nil {
 			k.Fatalf("%s: worker ID %d was claimed behind another's claim", what, c.Worker())
 		}

@@ -13,7 +13,6 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
-	"github.com/flakeward/flakeward/internal/must"
 )
 
 var fighting = []testCase{
@@ -45,8 +44,7 @@ func fought(k *kit) {
 		return
 	}
 	end := f.now()
-	marks := must.Get(k.operator().Marks(k.Context()))(k)
-	for _, m := range marks {
+	for _, m := range k.marks(k.operator()) {
 		f.note(linear.Op{Kind: linear.Read, Call: end, Return: f.now(), Worker: m.Worker,
 			Found: history.Version{Worker: m.Worker, Ceiling: m.Ceiling, Issued: m.Issued, Holder: m.Holder}})
 	}
@@ -112,19 +110,19 @@ func (f *fighter) begin() {
 func (f *fighter) fault() {
 	f.harness.Lock()
 	defer f.harness.Unlock()
-	f.kit.Fault(f.kit, f.node.Coordinator, f.random.IntN(3), f.random.IntN(2) == 0)
+	f.kit.wires[f.node.Coordinator].Faults.Arm(f.random.IntN(3), f.random.IntN(2) == 0)
 }
 
 // revoke ends the session.
 func (f *fighter) revoke() {
 	f.harness.Lock()
 	defer f.harness.Unlock()
-	f.kit.Revoke(f.kit, f.node.Coordinator)
+	f.kit.revoke(f.node)
 }
 
 // blow is one call, or the end of the session. One request of some calls, or its reply, is lost.
 func (f *fighter) blow() {
-	if f.kit.Fault != nil && f.random.IntN(4) == 0 {
+	if f.random.IntN(4) == 0 {
 		f.fault()
 	}
 	switch n := f.random.IntN(10); {

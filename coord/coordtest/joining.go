@@ -27,36 +27,26 @@ var joining = []testCase{
 }
 
 func racingBoots(k *kit) {
-	const boots = 64
-	k.workers = boots
-	nodes := make([]*node, boots)
-	workers := make([]int, boots)
-	errs := make([]error, boots)
+	k.workers = 64
 	k.make()
+	nodes, workers, errs := make([]*node, k.workers), make([]int, k.workers), make([]error, k.workers)
 	for i := range nodes {
-		n := &node{k: k, identity: coord.Identity{Host: fmt.Sprintf("host%d", i), Incarnation: fmt.Sprintf("boot%d", i)}}
-		n.Coordinator = k.Open(k, n.identity)
-		nodes[i] = n
+		nodes[i] = k.stranger(fmt.Sprintf("host%d", i), "")
 	}
 	var wg sync.WaitGroup
 	for i, n := range nodes {
 		wg.Go(func() {
-			cluster, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: boots})
-			if err != nil {
-				errs[i] = err
+			if errs[i] = n.join(); errs[i] != nil {
 				return
 			}
-			n.uuid = cluster.UUID
 			c, err := n.Claim(k.Context(), anyone())
-			if err != nil {
-				errs[i] = err
-				return
+			if errs[i] = err; err == nil {
+				workers[i] = c.Worker()
 			}
-			workers[i] = c.Worker()
 		})
 	}
 	wg.Wait()
-	must.Do(k, errors.Join(errs...))
+	must.Do(k, errs...)
 	for _, n := range nodes {
 		if n.uuid == "" || n.uuid != nodes[0].uuid {
 			k.Fatalf("two clusters: UUID %q and %q", nodes[0].uuid, n.uuid)
@@ -75,27 +65,23 @@ func joinNothing(k *kit) {
 	if k.Makes {
 		return
 	}
-	n := k.Open(k, coord.Identity{Host: "a", Incarnation: "a1"})
+	n := k.stranger("a", "")
 	for range 2 {
-		if got, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: 600}); !errors.Is(err, coord.ErrNoCluster) {
-			k.Fatalf("Join: %+v, %v; want ErrNoCluster", got, err)
-		}
-		if _, err := n.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
-			k.Errorf("Claim: %v, want ErrNotJoined", err)
-		}
-		if _, err := k.Operator(k).Inspect(k.Context()); !errors.Is(err, coord.ErrNoCluster) {
-			k.Fatalf("Inspect: %v, want ErrNoCluster", err)
-		}
+		k.wants("Join", n.join(), coord.ErrNoCluster)
+		_, err := n.Claim(k.Context(), anyone())
+		k.wants("Claim", err, coord.ErrNotJoined)
+		_, err = k.visitor().Inspect(k.Context())
+		k.wants("Inspect", err, coord.ErrNoCluster)
 	}
 	k.make() // and then it joins
-	if got, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); err != nil || got.UUID != k.start("b").uuid {
-		k.Errorf("Join: %+v, %v", got, err)
+	must.Do(k, n.join())
+	if other := k.start("b").uuid; n.uuid != other {
+		k.Errorf("joined cluster %s, and another %s", n.uuid, other)
 	}
 }
 
 func otherLayout(k *kit) {
-	first := k.start("a")
-	c := k.Open(k, coord.Identity{Host: "b", Incarnation: "b1"})
+	first, c := k.start("a"), k.stranger("b", "")
 	other := strings.Replace(text, "worker=10", "worker=9", 1)
 	_, err := c.Join(k.Context(), coord.Layout{Text: other, Workers: k.workers})
 	var differ *coord.LayoutError
@@ -107,12 +93,10 @@ func otherLayout(k *kit) {
 			k.Errorf("the error %q does not name %q", err, part)
 		}
 	}
-	if _, err := c.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Claim after a Join that was refused: %v, want ErrNotJoined", err)
-	}
-	if _, err := c.Members(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-		k.Errorf("Members after a Join that was refused: %v, want ErrNotJoined", err)
-	}
+	_, err = c.Claim(k.Context(), anyone())
+	k.wants("Claim after a Join that was refused", err, coord.ErrNotJoined)
+	_, err = c.Members(k.Context())
+	k.wants("Members after a Join that was refused", err, coord.ErrNotJoined)
 	if _, err := c.Join(k.Context(), coord.Layout{Text: text}); err == nil {
 		k.Error("Join with no worker IDs at all succeeded")
 	}
@@ -122,25 +106,17 @@ func otherLayout(k *kit) {
 }
 
 func closed(k *kit) {
-	n, c := CloseInTime(k, func() (coord.Coordinator, coord.Claim) {
-		n := k.start("a")
+	var n *node
+	_, c := CloseInTime(k, func() (coord.Coordinator, coord.Claim) {
+		n = k.start("a")
 		c := n.claim(fresh())
 		k.extend(c, coord.Progress{Ceiling: 100})
 		return n, c
 	})
-	if _, err := n.Claim(k.Context(), anyone()); !errors.Is(err, coord.ErrClosed) {
-		k.Errorf("Claim after Close: %v, want ErrClosed", err)
+	for _, name := range []string{"Claim", "Members", "Join"} {
+		k.wants(name+" after Close", named(callsOf(n, c), name).run(k.Context()), coord.ErrClosed)
 	}
-	if _, err := n.Members(k.Context()); !errors.Is(err, coord.ErrClosed) {
-		k.Errorf("Members after Close: %v, want ErrClosed", err)
-	}
-	if _, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers}); !errors.Is(err, coord.ErrClosed) {
-		k.Errorf("Join after Close: %v, want ErrClosed", err)
-	}
-	// Freed at once, and nothing lowered.
-	if got := k.floorOf(c.Worker()); got != 100 {
-		k.Errorf("floor after Close is %d, want 100", got)
-	}
+	k.begins(c.Worker(), 100) // freed at once, and nothing lowered
 }
 
 func members(k *kit) {
@@ -184,9 +160,7 @@ func contexts(k *kit) {
 	c := n.claim(anyone())
 	k.extend(c, coord.Progress{Ceiling: 100})
 	for _, call := range callsOf(n, c) {
-		if err := call.run(ended()); !errors.Is(err, context.Canceled) {
-			k.Errorf("%s with a context that has ended: %v", call.name, err)
-		}
+		k.wants(call.name+" with a context that has ended", call.run(ended()), context.Canceled)
 	}
 	// None of that cost the claim, or raised or lowered anything.
 	k.extend(c, coord.Progress{Ceiling: 50})
@@ -201,9 +175,8 @@ func halted(k *kit) {
 	}
 	n := k.start("a")
 	c := n.claim(anyone())
-	late := k.Open(k, coord.Identity{Host: "b", Incarnation: "late"})
+	calls := append(callsOf(n, c), callsOf(k.stranger("b", ""), c)[0])
 	k.Halt(k)
-	calls := append(callsOf(n, c), callsOf(&node{Coordinator: late, k: k}, c)[0])
 	for _, call := range calls {
 		ctx, cancel := context.WithTimeout(k.Context(), 200*time.Millisecond)
 		err := call.run(ctx) // a call that ignores ctx hangs the test here
@@ -211,26 +184,5 @@ func halted(k *kit) {
 		if err == nil || errors.Is(err, coord.ErrLost) {
 			k.Errorf("%s without a server: %v; want an error that leaves the outcome open", call.name, err)
 		}
-	}
-}
-
-type call struct {
-	name string
-	run  func(context.Context) error
-}
-
-// callsOf is every call that takes a context.
-func callsOf(n *node, c coord.Claim) []call {
-	return []call{
-		{"Join", func(ctx context.Context) error {
-			_, err := n.Join(ctx, coord.Layout{Text: text, Workers: n.k.workers})
-			return err
-		}},
-		{"Claim", func(ctx context.Context) error { _, err := n.Claim(ctx, anyone()); return err }},
-		{"Claim fresh", func(ctx context.Context) error { _, err := n.Claim(ctx, fresh()); return err }},
-		{"Members", func(ctx context.Context) error { _, err := n.Members(ctx); return err }},
-		{"Look", func(ctx context.Context) error { _, err := n.Look(ctx); return err }},
-		{"Extend", func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 9000}) }},
-		{"Release", func(ctx context.Context) error { return c.Release(ctx, 10) }},
 	}
 }

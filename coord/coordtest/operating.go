@@ -3,11 +3,12 @@ package coordtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var operating = []testCase{
@@ -20,23 +21,9 @@ var operating = []testCase{
 	{"operator: every call ends with its context", operatorContexts},
 }
 
-// operator returns an operator that has inspected the cluster.
-func (k *kit) operator() coord.Operator {
-	k.Helper()
-	o := k.Operator(k)
-	if _, err := o.Inspect(k.Context()); err != nil {
-		k.Fatalf("Inspect: %v", err)
-	}
-	return o
-}
-
 func (k *kit) marks(o coord.Operator) []coord.Mark {
 	k.Helper()
-	ms, err := o.Marks(k.Context())
-	if err != nil {
-		k.Fatalf("Marks: %v", err)
-	}
-	return ms
+	return must.Get(o.Marks(k.Context()))(k)
 }
 
 // mark returns the worker ID's mark, if it has a record.
@@ -54,7 +41,7 @@ func inspectCluster(k *kit) {
 	n := k.start("a")
 	c := n.claim(anyone())
 	k.extend(c, coord.Progress{Ceiling: 300, Issued: 20})
-	o := k.Operator(k)
+	o := k.visitor()
 	for range 2 { // once more changes nothing
 		v, err := o.Inspect(k.Context())
 		if err != nil || v != (coord.Inspected{Layout: text, UUID: n.uuid}) {
@@ -70,51 +57,26 @@ func inspectCluster(k *kit) {
 	k.extend(c, coord.Progress{Ceiling: 400})
 }
 
-// operatorCalls is every call of an operator but Inspect and Close.
-func operatorCalls(o coord.Operator, claim string) []call {
-	return []call{
-		{"Members", func(ctx context.Context) error { _, err := o.Members(ctx); return err }},
-		{"Marks", func(ctx context.Context) error { _, err := o.Marks(ctx); return err }},
-		{"Raise", func(ctx context.Context) error { _, err := o.Raise(ctx, 9000); return err }},
-		{"Clear", func(ctx context.Context) error { return o.Clear(ctx, claim) }},
-		{"Widen", func(ctx context.Context) error { return o.Widen(ctx, coord.WorkerRange{}, 9000) }},
-		{"NewUUID", func(ctx context.Context) error { _, err := o.NewUUID(ctx); return err }},
-		{"History", func(ctx context.Context) error { _, err := o.History(ctx, 0); return err }},
-	}
-}
-
 func inspectFirst(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(0))
-	k.extend(c, coord.Progress{Ceiling: 300})
-	o := k.Operator(k)
-	for _, call := range operatorCalls(o, c.Name()) {
-		if err := call.run(k.Context()); !errors.Is(err, coord.ErrNotJoined) {
-			k.Errorf("%s before Inspect: %v, want ErrNotJoined", call.name, err)
-		}
+	_, c := k.holder("a", 0, coord.Progress{Ceiling: 300})
+	for _, call := range operatorCalls(k.visitor(), c.Name()) {
+		k.wants(call.name+" before Inspect", call.run(k.Context()), coord.ErrNotJoined)
 	}
-	o = k.operator()
+	o := k.operator()
 	Close(k, o)
 	for _, call := range append(operatorCalls(o, c.Name()), call{"Inspect", func(ctx context.Context) error { _, err := o.Inspect(ctx); return err }}) {
-		if err := call.run(k.Context()); !errors.Is(err, coord.ErrClosed) {
-			k.Errorf("%s after Close: %v, want ErrClosed", call.name, err)
-		}
+		k.wants(call.name+" after Close", call.run(k.Context()), coord.ErrClosed)
 	}
 	k.extend(c, coord.Progress{Ceiling: 400}) // none of it was done
 }
 
 func operatorContexts(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(0))
-	k.extend(c, coord.Progress{Ceiling: 300})
+	_, c := k.holder("a", 0, coord.Progress{Ceiling: 300})
 	for _, call := range operatorCalls(k.operator(), c.Name()) {
-		if err := call.run(ended()); !errors.Is(err, context.Canceled) {
-			k.Errorf("%s with a context that has ended: %v", call.name, err)
-		}
+		k.wants(call.name+" with a context that has ended", call.run(ended()), context.Canceled)
 	}
-	if _, err := k.Operator(k).Inspect(ended()); !errors.Is(err, context.Canceled) {
-		k.Errorf("Inspect with a context that has ended: %v", err)
-	}
+	_, err := k.visitor().Inspect(ended())
+	k.wants("Inspect with a context that has ended", err, context.Canceled)
 	k.extend(c, coord.Progress{Ceiling: 400})
 }
 
@@ -138,63 +100,38 @@ func marks(k *kit) {
 }
 
 func cleared(k *kit) {
-	n := k.start("a")
-	c, other := n.claim(wanting(3)), n.claim(wanting(4))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100})
+	n, c := k.holder("a", 3, coord.Progress{Ceiling: 1000, Issued: 100})
+	other := n.hold(4)
 	k.extend(other, coord.Progress{Ceiling: 1000})
 	o := k.operator()
-	if err := o.Clear(k.Context(), c.Name()); err != nil {
-		k.Fatalf("Clear: %v", err)
-	}
-	if err := o.Clear(k.Context(), c.Name()); !errors.Is(err, coord.ErrNoClaim) {
-		k.Errorf("Clear again: %v, want ErrNoClaim", err)
-	}
+	must.Do(k, o.Clear(k.Context(), c.Name()))
+	k.wants("Clear again", o.Clear(k.Context(), c.Name()), coord.ErrNoClaim)
 	k.extend(c, coord.Progress{Ceiling: 1100})
-	if err := o.Clear(k.Context(), c.Name()); err != nil {
-		k.Fatalf("Clear of the claim that was made again: %v", err)
-	}
+	must.Do(k, o.Clear(k.Context(), c.Name())) // the claim that was made again
 	// Free at once, and nothing lowered: its daemon may issue to the ceiling.
-	if got := k.floorOf(3); got != 1100 {
-		k.Errorf("floor %d, want 1100", got)
-	}
-	for range 2 {
-		if err := c.Extend(k.Context(), coord.Progress{Ceiling: 2000}); !errors.Is(err, coord.ErrLost) {
-			k.Errorf("Extend of the claim that was cleared, after another's opening: %v, want ErrLost", err)
-		}
-	}
-	if err := c.Release(k.Context(), 100); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Release of the claim that was cleared: %v, want ErrLost", err)
-	}
+	k.begins(3, 1100)
+	k.over("the claim that was cleared, after another's opening", c)
 	k.extend(other, coord.Progress{Ceiling: 1100}) // of the same session
-	if got := n.claim(wanting(3)); got.Worker() != 3 || got.Floor() != 1100 {
-		k.Errorf("claimed again: worker ID %d above %d, want 3 above 1100", got.Worker(), got.Floor())
-	}
+	n.above(3, 1100)
 }
 
 func clearedNothing(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(3))
-	k.extend(c, coord.Progress{Ceiling: generator.Tick(100)})
+	_, c := k.holder("a", 3, coord.Progress{Ceiling: 100})
 	o := k.operator()
 	for _, name := range []string{"", "nobody", c.Name() + "x", c.Name()[:len(c.Name())-1], "../layout", "/", "\xff\x00"} {
-		if err := o.Clear(k.Context(), name); !errors.Is(err, coord.ErrNoClaim) {
-			k.Errorf("Clear(%q): %v, want ErrNoClaim", name, err)
-		}
+		k.wants(fmt.Sprintf("Clear(%q)", name), o.Clear(k.Context(), name), coord.ErrNoClaim)
 	}
 	k.extend(c, coord.Progress{Ceiling: 200})
 }
 
 func operatorWiped(k *kit) {
-	if k.Wipe == nil {
-		return
-	}
 	c := k.start("a").claim(wanting(0))
 	n := len(operatorCalls(nil, ""))
-	operators := make([]coord.Operator, n)
+	operators := make([]client, n)
 	for i := range operators {
 		operators[i] = k.operator()
 	}
-	k.Wipe(k)
+	k.wipe()
 	uuid := k.start("new").uuid
 	for i, o := range operators {
 		call := operatorCalls(o, c.Name())[i]
@@ -205,7 +142,7 @@ func operatorWiped(k *kit) {
 			}
 		}
 	}
-	if v, err := k.Operator(k).Inspect(k.Context()); err != nil || v.Floor != 0 || v.ClusterEpoch != "" {
-		k.Errorf("the new cluster was written to: %+v, %v", v, err)
+	if v := k.inspected(); v.Floor != 0 || v.ClusterEpoch != "" {
+		k.Errorf("the new cluster was written to: %+v", v)
 	}
 }

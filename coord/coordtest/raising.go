@@ -1,7 +1,6 @@
 package coordtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -23,11 +22,7 @@ var raising = []testCase{
 
 func (k *kit) raise(o coord.Operator, to generator.Tick) coord.Raised {
 	k.Helper()
-	r, err := o.Raise(k.Context(), to)
-	if err != nil {
-		k.Fatalf("Raise(%d): %v", to, err)
-	}
-	return r
+	return must.Get(o.Raise(k.Context(), to))(k)
 }
 
 func raisedHolder(k *kit) {
@@ -40,18 +35,11 @@ func raisedHolder(k *kit) {
 		k.Errorf("Raise: %+v, want from 0 to 5000 over 1000", r)
 	}
 	for range 2 {
-		if err := extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}); !errors.Is(err, coord.ErrLost) {
-			k.Fatalf("Extend after the raise: %v, want ErrLost", err)
-		}
-		if err := released.Release(k.Context(), 300); !errors.Is(err, coord.ErrLost) {
-			k.Fatalf("Release after the raise: %v, want ErrLost", err)
-		}
+		k.wants("Extend after the raise", extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}), coord.ErrLost)
+		k.wants("Release after the raise", released.Release(k.Context(), 300), coord.ErrLost)
 	}
 	for _, c := range []coord.Claim{extended, released} {
-		back := n.claim(wanting(c.Worker()))
-		if back.Worker() != c.Worker() || back.Floor() != 5000 {
-			k.Errorf("back: worker ID %d, floor %d; want %d, 5000", back.Worker(), back.Floor(), c.Worker())
-		}
+		back := n.above(c.Worker(), 5000)
 		k.extend(back, coord.Progress{Ceiling: 6000, Issued: 5100})
 		if m, _ := n.member(c.Worker()); m.Ceiling != 6000 || m.Opening != back.Opening() {
 			k.Errorf("the next cluster epoch's holder stored %+v", m)
@@ -69,9 +57,7 @@ func raisedFree(k *kit) {
 		if m, ok := k.mark(o, worker); !ok || m.Ceiling != want {
 			k.Errorf("Marks show %+v, want the ceiling %d", m, want)
 		}
-		if got := k.floorOf(worker); got != want {
-			k.Errorf("worker ID %d: floor %d, want %d", worker, got, want)
-		}
+		k.begins(worker, want)
 	}
 	k.workers = 8
 }
@@ -92,14 +78,12 @@ func raisedRelease(k *kit) {
 	c := n.claim(wanting(3))
 	k.extend(c, coord.Progress{Ceiling: 1000})
 	k.release(c, 10)
-	if got := k.floorOf(3); got != 200 {
-		k.Errorf("floor %d, want 200", got)
-	}
+	k.begins(3, 200)
 	stored("released")
 }
 
 // raiseWhenJoined makes the cluster and raises its marks.
-func (k *kit) raiseWhenJoined(to generator.Tick) coord.Operator {
+func (k *kit) raiseWhenJoined(to generator.Tick) client {
 	k.Helper()
 	k.start("first")
 	o := k.operator()
@@ -111,9 +95,9 @@ func raisedTwice(k *kit) {
 	o := k.raiseWhenJoined(300)
 	epochs := map[string]bool{"": true}
 	for i, to := range []generator.Tick{100, 0, 300, 400} {
-		v, err := k.Operator(k).Inspect(k.Context())
-		if err != nil || epochs[v.ClusterEpoch] || v.Floor != 300 {
-			k.Errorf("raise %d: Inspect: %+v, %v; want the floor 300 and a new cluster epoch", i, v, err)
+		v := k.inspected()
+		if epochs[v.ClusterEpoch] || v.Floor != 300 {
+			k.Errorf("raise %d: Inspect: %+v; want the floor 300 and a new cluster epoch", i, v)
 		}
 		epochs[v.ClusterEpoch] = true
 		if r := k.raise(o, to); r.From != 300 || r.To != max(300, to) {
@@ -123,111 +107,74 @@ func raisedTwice(k *kit) {
 	if _, err := o.Raise(k.Context(), -1); err == nil {
 		k.Error("marks were raised to a negative tick")
 	}
-	if got := k.floorOf(0); got != 400 {
-		k.Errorf("floor %d, want 400", got)
-	}
+	k.begins(0, 400)
 }
 
 // An opening, a publish and a release that reach the servers after the raise change
 // nothing there.
 func raisedUnderWrites(k *kit) {
-	if k.Delay == nil {
-		return
-	}
 	k.start("first")
 	o := k.operator()
 	const worker = 3
-	for i, write := range []struct {
-		name string
-		run  func(n *node, c coord.Claim) func(context.Context) error
-	}{
-		{"Claim", func(n *node, c coord.Claim) func(context.Context) error {
-			k.revoke(n)
-			r := wanting(c.Worker())
-			return func(ctx context.Context) error { _, err := n.Claim(ctx, r); return err }
-		}},
-		{"Extend", func(_ *node, c coord.Claim) func(context.Context) error {
-			return func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 1 << 30}) }
-		}},
-		{"Release", func(_ *node, c coord.Claim) func(context.Context) error {
-			return func(ctx context.Context) error { return c.Release(ctx, 1<<30) }
-		}},
-	} {
-		for n := 0; ; n++ {
-			to := generator.Tick(1000*(i+1) + n)
+	for i, name := range []string{"Claim", "Extend", "Release"} {
+		for request := 0; ; request++ {
+			to := generator.Tick(1000*(i+1) + request)
 			a := k.start("")
-			c := a.claim(wanting(worker))
-			if c.Worker() != worker {
-				k.Fatalf("%s, request %d: worker ID %d is not free", write.name, n, worker)
-			}
+			c := a.hold(worker)
 			k.extend(c, coord.Progress{Ceiling: c.Floor() + 10})
-			run := write.run(a, c)
+			if name == "Claim" {
+				k.revoke(a)
+			}
 			before, _ := k.mark(o, worker)
-			release, ok := k.abandoned(a, n, run)
-			if !ok {
-				if n == 0 {
-					k.Fatalf("%s: no request was held back; the case is void", write.name)
-				}
+			h := k.holdBack(a.Coordinator, request, named(callsOf(a, c), name))
+			if h == nil {
 				k.revoke(a)
 				break
 			}
+			h.giveUp(k)
 			k.raise(o, to)
-			release()
+			h.release()
 			after, _ := k.mark(o, worker)
 			if after.Holder != before.Holder || after.Ceiling != max(before.Ceiling, to) {
-				k.Errorf("%s, request %d: the record was %+v and is %+v, raised to %d", write.name, n, before, after, to)
+				k.Errorf("%s, request %d: the record was %+v and is %+v, raised to %d", name, request, before, after, to)
 			}
-			if err := c.Extend(k.Context(), coord.Progress{Ceiling: 1 << 30}); !errors.Is(err, coord.ErrLost) {
-				k.Errorf("%s, request %d: Extend: %v, want ErrLost", write.name, n, err)
-			}
+			k.over(fmt.Sprintf("a claim of before the raise, %s, request %d", name, request), c)
 			k.revoke(a)
 		}
 	}
 }
 
 func raisedInDoubt(k *kit) {
-	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
+	k.inDoubt(func(o client, before coord.Inspected) error {
 		_, err := o.Raise(k.Context(), before.Floor+10)
 		return err
 	}, func(what string, before, after coord.Inspected, failure error) {
 		if raised := after.Floor != before.Floor; raised != (after.ClusterEpoch != before.ClusterEpoch) || !raised && failure == nil {
 			k.Errorf("%s: from %+v to %+v, and the answer was %v", what, before, after, failure)
 		}
-	}, func(_ string, o coord.Operator, after coord.Inspected) { // made again, it is done
+	}, func(_ string, o client, after coord.Inspected) { // made again, it is done
 		k.raise(o, after.Floor+10)
 	})
 }
 
 // inDoubt has each request fail that an operator's command makes, before it lands and after, and
 // has each outcome judged. Where one failed, again is called.
-func (k *kit) inDoubt(command func(o coord.Operator, before coord.Inspected) error, judge func(what string, before, after coord.Inspected, failure error), again func(what string, o coord.Operator, after coord.Inspected)) {
-	if k.Fault == nil {
-		return
-	}
+func (k *kit) inDoubt(command func(o client, before coord.Inspected) error, judge func(what string, before, after coord.Inspected, failure error), again func(what string, o client, after coord.Inspected)) {
 	k.start("first")
-	for _, landed := range []bool{false, true} {
-		for n := 0; ; n++ {
-			what := fmt.Sprintf("request %d, landed %v", n, landed)
-			o := k.operator()
-			before := must.Get(k.Operator(k).Inspect(k.Context()))(k)
-			c, ok := o.(coord.Coordinator)
-			if !ok {
-				k.Fatalf("%T cannot be made to fail", o)
-			}
-			happened := k.Fault(k, c, n, landed)
-			failure := command(o, before)
-			after := must.Get(k.Operator(k).Inspect(k.Context()))(k)
-			judge(what, before, after, failure)
-			if !happened() {
-				if n == 0 || failure != nil {
-					k.Fatalf("%s: %v; the case is void", what, failure)
-				}
-				break
-			}
-			again(what, o, after)
-			Close(k, o) // with what it may have left behind
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
+		o, before := k.operator(), k.inspected()
+		happened := arm(o)
+		failure := command(o, before)
+		after := k.inspected()
+		judge(what, before, after, failure)
+		if !happened() {
+			must.Do(k, failure)
+			return false
 		}
-	}
+		again(what, o, after)
+		Close(k, o) // with what it may have left behind
+		return true
+	})
 }
 
 // Who learns of a raise knows what to, whichever call it meets it with.
@@ -267,9 +214,8 @@ func raisedTold(k *kit) {
 	r := wanting(old.Worker())
 	r.Before = func(int) error { return refused }
 	claims := len(n.members())
-	if _, err := late.Claim(k.Context(), r); !errors.Is(err, refused) {
-		k.Errorf("Claim: %v, want what Before answered", err)
-	}
+	_, err := late.Claim(k.Context(), r)
+	k.wants("Claim", err, refused)
 	if len(n.members()) != claims {
 		k.Error("a claim was made though Before refused it")
 	}

@@ -27,7 +27,7 @@ func openingIDs(k *kit) {
 	names := map[string]bool{"": true}
 	n := k.start("a")
 	for range 4 {
-		c := n.claim(wanting(1))
+		c := n.hold(1)
 		if seen[c.Opening()] || names[c.Name()] {
 			k.Fatalf("opening %q of claim %q is not new", c.Opening(), c.Name())
 		}
@@ -58,9 +58,8 @@ func openingAfterClaim(k *kit) {
 		}
 		return refused
 	}
-	if _, err := n.Claim(k.Context(), r); !errors.Is(err, refused) {
-		k.Errorf("Claim: %v, want what Before answered", err)
-	}
+	_, err := n.Claim(k.Context(), r)
+	k.wants("Claim", err, refused)
 	if m, ok := observer.member(3); !ok || m.Opening != "" {
 		k.Errorf("after a refused opening: %+v, want a claim that is not opened", m)
 	}
@@ -68,9 +67,8 @@ func openingAfterClaim(k *kit) {
 
 // A record that another has opened meanwhile is not opened: the claim tries again, or elsewhere.
 func racedOpening(k *kit) {
-	n, other, o := k.start("a"), k.start("b"), k.operator()
-	first := n.claim(wanting(2))
-	k.extend(first, coord.Progress{Ceiling: 1000})
+	n, _ := k.holder("a", 2, coord.Progress{Ceiling: 1000})
+	other, o := k.start("b"), k.operator()
 	k.revoke(n)
 	var between coord.Claim
 	got := n.claim(atOpening(wanting(2), func(worker int) {
@@ -91,22 +89,13 @@ func racedOpening(k *kit) {
 }
 
 func holderWhoCameBack(k *kit) {
-	j, other := k.start("j"), k.start("k")
-	first := j.claim(wanting(0))
-	k.extend(first, coord.Progress{Ceiling: 2})
+	j, _ := k.holder("j", 0, coord.Progress{Ceiling: 2})
 	k.revoke(j)
-	between := other.claim(wanting(0))
-	k.extend(between, coord.Progress{Ceiling: 4, Issued: 3})
+	other, _ := k.holder("k", 0, coord.Progress{Ceiling: 4, Issued: 3})
 	k.revoke(other)
-	// The same process comes back, opens, and dies.
-	back := j.claim(wanting(0))
-	if back.Worker() != 0 || back.Floor() != 4 {
-		k.Fatalf("back: worker ID %d, floor %d; want 0, 4", back.Worker(), back.Floor())
-	}
+	j.above(0, 4) // the same process comes back, opens, and dies
 	k.revoke(j)
-	if got := k.start("j").claim(wanting(0)); got.Worker() != 0 || got.Floor() != 4 {
-		k.Errorf("restart: worker ID %d, floor %d; want 0, 4: tick 3 was issued", got.Worker(), got.Floor())
-	}
+	k.start("j").above(0, 4) // tick 3 was issued
 }
 
 func extendRaises(k *kit) {
@@ -120,17 +109,15 @@ func extendRaises(k *kit) {
 	}
 	k.revoke(n)
 	// The next holder's too: what it finds is not its to lower.
-	next := k.start("b").claim(wanting(c.Worker()))
-	k.extend(next, coord.Progress{Ceiling: 10})
+	k.holder("b", c.Worker(), coord.Progress{Ceiling: 10})
 	if m, _ := n.member(c.Worker()); m.Ceiling != 501 {
 		k.Errorf("the next holder lowered the ceiling to %d", m.Ceiling)
 	}
 }
 
 func extendAfterSession(k *kit) {
-	n, other := k.start("a"), k.start("b")
-	c := n.claim(wanting(3))
-	k.extend(c, coord.Progress{Ceiling: 100})
+	n, c := k.holder("a", 3, coord.Progress{Ceiling: 100})
+	other := k.start("b")
 	for range 3 {
 		was, ceiling := c.Name(), coord.Progress{Ceiling: 100}
 		if m, _ := other.member(3); m.Claim != was {
@@ -155,9 +142,8 @@ func extendAfterSession(k *kit) {
 
 // Another's claim that is there before is one that opens the record, or has seen that it cannot.
 func extendAfterClaim(k *kit) {
-	n, other := k.start("a"), k.start("b")
-	c := n.claim(wanting(3))
-	k.extend(c, coord.Progress{Ceiling: 100})
+	n, c := k.holder("a", 3, coord.Progress{Ceiling: 100})
+	other := k.start("b")
 	k.revoke(n)
 	var theirs coord.Member
 	got := other.claim(atOpening(wanting(3), func(int) {
@@ -166,9 +152,7 @@ func extendAfterClaim(k *kit) {
 		}
 		theirs, _ = n.member(3)
 		for range 2 {
-			if err := c.Extend(k.Context(), coord.Progress{Ceiling: 200}); !errors.Is(err, coord.ErrLost) {
-				k.Errorf("Extend after another's claim: %v, want ErrLost", err)
-			}
+			k.wants("Extend after another's claim", c.Extend(k.Context(), coord.Progress{Ceiling: 200}), coord.ErrLost)
 		}
 		if ms := n.members(); len(ms) != 1 || ms[0].Claim != theirs.Claim || c.Name() != "" {
 			k.Errorf("Members: %+v, want the other's claim alone", ms)
@@ -181,23 +165,10 @@ func extendAfterClaim(k *kit) {
 }
 
 func lostByOpening(k *kit) {
-	a, b := k.start("a"), k.start("b")
-	lost := a.claim(wanting(3))
-	k.extend(lost, coord.Progress{Ceiling: 100})
+	a, lost := k.holder("a", 3, coord.Progress{Ceiling: 100})
 	k.revoke(a)
-	now := b.claim(wanting(3))
-	if now.Worker() != 3 {
-		k.Fatalf("worker ID %d, want 3", now.Worker())
-	}
-	for range 2 {
-		if err := lost.Extend(k.Context(), coord.Progress{Ceiling: 9000}); !errors.Is(err, coord.ErrLost) {
-			k.Errorf("Extend after another's opening: %v, want ErrLost", err)
-		}
-	}
-	k.extend(now, coord.Progress{Ceiling: 200})
-	if err := lost.Release(k.Context(), 50); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Release after another's opening: %v, want ErrLost", err)
-	}
+	b, now := k.holder("b", 3, coord.Progress{Ceiling: 200})
+	k.over("a claim after another's opening", lost)
 	if m, _ := b.member(3); m.Ceiling != 200 || m.Opening != now.Opening() || m.Claim != now.Name() {
 		k.Errorf("the lost claim wrote: %+v", m)
 	}
@@ -208,43 +179,27 @@ func releaseLowers(k *kit) {
 	c := n.claim(anyone())
 	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 100})
 	k.release(c, 300)
-	if err := c.Extend(k.Context(), coord.Progress{Ceiling: 2000}); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Extend after Release: %v, want ErrLost", err)
-	}
-	if err := c.Release(k.Context(), 200); !errors.Is(err, coord.ErrLost) {
-		k.Errorf("Release after Release: %v, want ErrLost", err)
-	}
+	k.over("a claim that was released", c)
 	if ms := n.members(); len(ms) != 0 {
 		k.Errorf("released, and still there: %+v", ms)
 	}
-	if got := k.floorOf(c.Worker()); got != 300 {
-		k.Errorf("floor %d, want 300", got)
-	}
+	k.begins(c.Worker(), 300)
 }
 
 func releaseFloor(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1000})
+	n, _ := k.holder("a", 1, coord.Progress{Ceiling: 1000})
 	k.revoke(n)
-	next := k.start("b").claim(wanting(1))
-	k.extend(next, coord.Progress{Ceiling: 5000})
+	_, next := k.holder("b", 1, coord.Progress{Ceiling: 5000})
 	k.release(next, 10) // it issued nothing; what is below 1000 is not its own
-	if got := k.floorOf(1); got != 1000 {
-		k.Errorf("floor %d, want 1000", got)
-	}
+	k.begins(1, 1000)
 }
 
 func releaseAfterSession(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(1))
-	k.extend(c, coord.Progress{Ceiling: 1000, Issued: 500})
+	n, c := k.holder("a", 1, coord.Progress{Ceiling: 1000, Issued: 500})
 	k.revoke(n)
 	k.release(c, 600)
 	if ms := n.members(); len(ms) != 0 {
 		k.Errorf("Members: %+v, want none", ms)
 	}
-	if got := k.floorOf(1); got != 600 {
-		k.Errorf("floor %d, want 600", got)
-	}
+	k.begins(1, 600)
 }

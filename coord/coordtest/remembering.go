@@ -5,6 +5,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 var remembering = []testCase{
@@ -18,10 +19,7 @@ var remembering = []testCase{
 
 func (k *kit) history(o coord.Operator, worker int) []coord.HolderInterval {
 	k.Helper()
-	ts, err := o.History(k.Context(), worker)
-	if err != nil {
-		k.Fatalf("History(%d): %v", worker, err)
-	}
+	ts := must.Get(o.History(k.Context(), worker))(k)
 	for i := range ts {
 		if i > 0 && ts[i].From <= ts[i-1].From {
 			k.Fatalf("History(%d) does not rise: %+v", worker, ts)
@@ -65,40 +63,31 @@ func (k *kit) check(o coord.Operator, worker int, issues []issue) {
 
 func remembersHolders(k *kit) {
 	const worker = 6
-	a, b := k.start("a"), k.start("b")
-	o := k.operator()
+	a, o := k.start("a"), k.operator()
 	var issues []issue
-	issued := func(n *node, c coord.Claim, above, last generator.Tick) {
+	issued := func(n *node, above generator.Tick) coord.Claim {
 		k.Helper()
-		if c.Worker() != worker {
-			k.Fatalf("worker ID %d, want %d", c.Worker(), worker)
-		}
+		c, last := n.hold(worker), above-above%100+100
 		k.extend(c, coord.Progress{Ceiling: last + 20, Issued: last})
 		issues = append(issues, issue{above, last, n, c})
 		k.check(o, worker, issues)
+		return c
 	}
-	first := a.claim(wanting(worker))
-	issued(a, first, 0, 100)
+	issued(a, 0)
 	k.revoke(a)
-	second := a.claim(wanting(worker)) // the same process, over a lost claim
-	issued(a, second, 120, 200)
+	issued(a, 120) // the same process, over a lost claim
 	k.revoke(a)
 	again := k.start("a")
-	third := again.claim(wanting(worker)) // the next start
-	issued(again, third, 220, 300)
-	k.release(third, 300)
-	fourth := b.claim(wanting(worker)) // another host, above what was released
-	issued(b, fourth, 300, 400)
+	k.release(issued(again, 220), 300) // the next start
+	b := k.start("b")
+	issued(b, 300) // another host, above what was released
 	k.revoke(b)
 	k.floorOf(worker) // one that never issues
-	fifth := again.claim(wanting(worker))
-	issued(again, fifth, 420, 500)
+	issued(again, 420)
 	k.revoke(again)
-	nameless := k.start("") // a host without a name has a history too
-	sixth := nameless.claim(wanting(worker))
-	issued(nameless, sixth, 520, 600)
+	last := issued(k.start(""), 520) // a host without a name has a history too
 	// A tick that nobody had yet is the last one's to issue.
-	if got := holder(k.history(o, worker), 9000); got.Claim != sixth.Name() {
+	if got := holder(k.history(o, worker), 9000); got.Claim != last.Name() {
 		k.Errorf("the last holder is %+v", got)
 	}
 }
@@ -131,9 +120,8 @@ func remembersBounded(k *kit) {
 }
 
 func remembersNoCrashes(k *kit) {
-	n, o := k.start("a"), k.operator()
-	c := n.claim(wanting(6))
-	k.extend(c, coord.Progress{Ceiling: 100, Issued: 40})
+	n, c := k.holder("a", 6, coord.Progress{Ceiling: 100, Issued: 40})
+	o := k.operator()
 	issues := []issue{{0, 100, n, c}}
 	for range 40 { // each crashes before it is granted anything
 		k.revoke(n)
@@ -157,13 +145,13 @@ func remembersInDoubt(k *kit) {
 			}
 		}
 	}
-	k.eachFailure(func(what string, arm func(*node) func() bool) bool {
+	k.eachFault(func(what string, arm func(coord.Coordinator) func() bool) bool {
 		n := k.start("a")
-		first := n.claim(wanting(5))
+		first := n.hold(5)
 		p := coord.Progress{Ceiling: first.Floor() + 10}
 		k.extend(first, p)
 		k.revoke(n)
-		happened := arm(n)
+		happened := arm(n.Coordinator)
 		c, err := n.Claim(k.Context(), wanting(first.Worker()))
 		agree(fmt.Sprintf("%s: after %v", what, err))
 		if err != nil {
@@ -178,9 +166,7 @@ func remembersInDoubt(k *kit) {
 }
 
 func remembersLoss(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(6))
-	k.extend(c, coord.Progress{Ceiling: 60, Issued: 45})
+	n, c := k.holder("a", 6, coord.Progress{Ceiling: 60, Issued: 45})
 	k.revoke(n)
 	// Whoever issued above 60 was forgotten with the restore.
 	o := k.operator()
@@ -196,9 +182,7 @@ func remembersLoss(k *kit) {
 		}
 	}
 	lost() // nobody has opened it yet
-	other := k.start("b")
-	next := other.claim(wanting(6))
-	k.extend(next, coord.Progress{Ceiling: 300})
+	other, next := k.holder("b", 6, coord.Progress{Ceiling: 300})
 	lost()
 	k.check(o, 6, []issue{{200, 300, other, next}})
 	// One whose ceiling was above all that was raised has lost nothing.

@@ -1,7 +1,6 @@
 package coordtest
 
 import (
-	"context"
 	"errors"
 	"reflect"
 
@@ -19,75 +18,55 @@ var restoring = []testCase{
 // next holder, and the caller's claim is back as well. Nothing of it may pass, nor once the caller
 // has joined again.
 func restoredAndRight(k *kit) {
-	if k.Save == nil || k.Delay == nil {
-		return
-	}
-	calls := map[string]func(context.Context, coord.Claim) error{
-		"Extend": func(ctx context.Context, c coord.Claim) error {
-			return c.Extend(ctx, coord.Progress{Ceiling: 9000, Issued: 800})
-		},
-		"Release": func(ctx context.Context, c coord.Claim) error { return c.Release(ctx, 300) },
-	}
 	const nobody = -1 // opens the worker ID after the restore
-	for name, call := range calls {
+	for _, name := range []string{"Extend", "Release"} {
 		for others := nobody; others <= 3; others++ {
-			n := k.start("a")
-			c := n.claim(wanting(1))
-			k.extend(c, coord.Progress{Ceiling: 700, Issued: 300})
+			n, c := k.holder("a", 1, coord.Progress{Ceiling: 700, Issued: 300})
 			restore := k.Save(k)
 			for range min(2, others+1) {
 				k.extend(c, coord.Progress{Ceiling: 900, Issued: 300})
 			}
-			ctx, cancel := context.WithCancel(k.Context())
-			held, release := k.Delay(k, n.Coordinator, 0)
-			done := make(chan error, 1)
-			go func() { done <- call(ctx, c) }()
-			select {
-			case err := <-done:
-				k.Fatalf("%s made no request: %v; the case is void", name, err)
-			case <-held:
-			}
+			call := named(callsOf(n, c), name)
+			h := k.holdBack(n.Coordinator, 0, call)
 			restore()
 			o := k.operator()
 			k.raise(o, 2000)
-			other := k.start("b")
+			open := []coord.Coordinator{o, n}
 			if others != nobody {
 				must.Do(k, o.Clear(k.Context(), c.Name()))
-				theirs := other.claim(wanting(1))
-				for range others {
-					k.extend(theirs, coord.Progress{Ceiling: 3000, Issued: 2500})
-				}
+				other, _ := k.next(1, others)
+				open = append(open, other)
 			}
 			before := k.stored()
-			cancel()
-			<-done
-			release()
-			if after := k.stored(); !reflect.DeepEqual(after, before) {
-				k.Errorf("%s, behind %d writes of the next holder, came late and passed: from\n%+v to\n%+v", name, others, before, after)
+			unchanged := func(when string) {
+				k.Helper()
+				if after := k.stored(); !reflect.DeepEqual(after, before) {
+					k.Errorf("%s of before the restore, behind %d writes of the next holder, wrote %s: from\n%+v to\n%+v", name, others, when, before, after)
+				}
 			}
+			refused := func(when string) {
+				k.Helper()
+				if err := call.run(k.Context()); err == nil {
+					k.Errorf("%s of a claim of before the restore passed %s", name, when)
+				}
+				unchanged(when)
+			}
+			h.giveUp(k)
+			h.release()
+			unchanged("late")
 			// The caller has learned of the raise, and its claim is over.
 			if _, err := n.Members(k.Context()); err != nil {
 				k.Logf("%s: the caller of before finds %v", name, err)
 			}
-			if err := call(k.Context(), c); err == nil {
-				k.Errorf("%s of a claim of before the restore passed", name)
-			}
-			if after := k.stored(); !reflect.DeepEqual(after, before) {
-				k.Errorf("%s of a claim of before the restore wrote: from\n%+v to\n%+v", name, before, after)
-			}
-			if _, err := n.Join(k.Context(), coord.Layout{Text: text, Workers: k.workers, Window: k.largest}); err != nil && !errors.As(err, new(*coord.RestoredError)) {
+			refused("again")
+			if err := n.join(); err != nil && !errors.As(err, new(*coord.RestoredError)) {
 				k.Errorf("%s: joining again: %v", name, err)
 			}
-			if err := call(k.Context(), c); err == nil {
-				k.Errorf("%s of a claim of before the restore passed, once it had joined again", name)
-			}
-			if after := k.stored(); !reflect.DeepEqual(after, before) {
-				k.Errorf("%s of a claim of before the restore wrote, once it had joined again: from\n%+v to\n%+v", name, before, after)
-			}
-			for _, c := range []coord.Coordinator{o.(coord.Coordinator), n, other} {
+			refused("once it had joined again")
+			for _, c := range open {
 				Close(k, c)
 			}
-			k.Wipe(k)
+			k.wipe()
 		}
 	}
 }

@@ -3,7 +3,6 @@ package coordtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -79,98 +78,55 @@ func severalAtOnce(k *kit) {
 }
 
 func severalStalled(k *kit) {
-	if k.Delay == nil {
-		return
-	}
 	k.workers = 64
-	for _, stalled := range []struct {
-		what string
-		call func(ctx context.Context, n *node, c coord.Claim) error
-	}{
-		{"Claim", func(ctx context.Context, n *node, _ coord.Claim) error {
-			_, err := n.Claim(ctx, anyone())
-			return err
-		}},
-		{"Extend", func(ctx context.Context, _ *node, c coord.Claim) error {
-			return c.Extend(ctx, coord.Progress{Ceiling: c.Floor() + 20})
-		}},
-		{"Release", func(ctx context.Context, _ *node, c coord.Claim) error { return c.Release(ctx, c.Floor()+15) }},
-	} {
-		for i := 0; ; i++ {
-			what := fmt.Sprintf("%s, request %d", stalled.what, i)
-			if !k.stalled(what, i, stalled.call) {
-				if i == 0 {
-					k.Fatalf("%s: nothing was held back; the case is void", what)
-				}
-				break
-			}
+	for _, name := range []string{"Claim", "Extend", "Release"} {
+		for request := 0; k.stalled(name, request); request++ {
 		}
 	}
 }
 
 // stalled has a request of one claim held back, and all that another does meanwhile answered. It
 // reports whether there was such a request.
-func (k *kit) stalled(what string, request int, call func(context.Context, *node, coord.Claim) error) bool {
+func (k *kit) stalled(name string, request int) bool {
 	k.Helper()
 	n := k.start("a")
 	defer k.revoke(n)
 	one, other := n.claim(anyone()), n.claim(anyone())
 	k.extend(one, coord.Progress{Ceiling: one.Floor() + 10})
-	ctx, cancel := context.WithCancel(k.Context())
-	defer cancel()
-	held, release := k.Delay(k, n.Coordinator, request)
-	done := make(chan error, 1)
-	go func() { done <- call(ctx, n, one) }()
-	select {
-	case err := <-done:
-		if err != nil {
-			k.Fatalf("%s: a call that nothing held back: %v", what, err)
-		}
+	h := k.holdBack(n.Coordinator, request, named(callsOf(n, one), name))
+	if h == nil {
 		return false
-	case <-held:
 	}
 	// It ends long before this, or with the test.
 	long, end := context.WithTimeout(k.Context(), time.Minute)
 	defer end()
 	for p := other.Floor() + 10; p < other.Floor()+13; p++ {
-		if err := other.Extend(long, coord.Progress{Ceiling: p}); err != nil {
-			k.Errorf("%s: another claim's Extend: %v", what, err)
-		}
+		k.wants("another claim's Extend", other.Extend(long, coord.Progress{Ceiling: p}), nil)
 	}
-	third, err := n.Claim(long, anyone())
-	if err != nil {
-		k.Fatalf("%s: another Claim: %v", what, err)
-	}
+	third := must.Get(n.Claim(long, anyone()))(k)
 	for _, c := range []coord.Claim{other, third} {
-		if err := c.Release(long, c.Floor()+1); err != nil {
-			k.Errorf("%s: another claim's Release: %v", what, err)
-		}
+		k.wants("another claim's Release", c.Release(long, c.Floor()+1), nil)
 	}
 	select {
-	case err := <-done:
-		k.Errorf("%s: the call that was held back ended: %v", what, err)
+	case err := <-h.done:
+		k.Fatalf("%s, request %d: the call that was held back ended: %v", name, request, err)
 	default:
-		cancel()
-		<-done
 	}
-	release()
+	h.giveUp(k)
+	h.release()
 	return true
 }
 
 func severalLoss(k *kit) {
-	n, operator := k.start("a"), k.Operator(k)
-	must.Get(operator.Inspect(k.Context()))(k)
+	n, operator := k.start("a"), k.operator()
 	var claims []coord.Claim
 	for range 4 {
 		c := n.claim(anyone())
 		k.extend(c, coord.Progress{Ceiling: 100})
 		claims = append(claims, c)
 	}
-	lost, other := claims[2], k.start("b")
-	must.Do(k, operator.Clear(k.Context(), lost.Name()))
-	if c := other.claim(wanting(lost.Worker())); c.Worker() != lost.Worker() {
-		k.Fatalf("worker ID %d is not free", lost.Worker())
-	}
+	must.Do(k, operator.Clear(k.Context(), claims[2].Name()))
+	k.start("b").hold(claims[2].Worker())
 	for i, c := range claims {
 		err := c.Extend(k.Context(), coord.Progress{Ceiling: 200})
 		if want := i == 2; errors.Is(err, coord.ErrLost) != want || err != nil && !want {

@@ -73,9 +73,7 @@ func stickyNotFresh(k *kit) {
 }
 
 func notStolen(k *kit) {
-	a := k.start("a")
-	held := a.claim(wanting(2))
-	k.extend(held, coord.Progress{Ceiling: 500})
+	a, held := k.holder("a", 2, coord.Progress{Ceiling: 500})
 	for i := range k.workers - 1 {
 		c := k.start(fmt.Sprint(i)).claim(wanting(2))
 		if c.Worker() == 2 {
@@ -99,9 +97,7 @@ func oneName(k *kit) {
 }
 
 func stickyAhead(k *kit) {
-	n := k.start("a")
-	c := n.claim(wanting(4))
-	k.extend(c, coord.Progress{Ceiling: 9000, Issued: 90})
+	n, c := k.holder("a", 4, coord.Progress{Ceiling: 9000, Issued: 90})
 	k.revoke(n)
 	stranger := wanting(4)
 	stranger.Latest = 1000
@@ -155,7 +151,7 @@ func burying(workers int) func(*kit) {
 		before, other := k.start("a"), k.start("b")
 		dead, beside := before.claim(anyone()), other.claim(anyone())
 		k.extend(dead, coord.Progress{Ceiling: 100})
-		next := k.startAfter(k.Open, "a", before.identity.Incarnation)
+		next := k.startAfter("a", before.identity.Incarnation)
 		request := anyone()
 		request.Latest = 50 // what the dead one had rests
 		c := next.claim(request)
@@ -175,7 +171,7 @@ func noDead(k *kit) {
 	a := k.start("a")
 	c := a.claim(anyone())
 	for _, dead := range []string{"nobody", a.identity.Incarnation + "x", a.identity.Incarnation[1:], "../layout", "/", "\xff\x00", "a-b"} {
-		b := k.startAfter(k.Open, "b", dead)
+		b := k.startAfter("b", dead)
 		k.extend(b.claim(anyone()), coord.Progress{Ceiling: 100})
 	}
 	if m, ok := a.member(c.Worker()); !ok || m.Claim != c.Name() {

@@ -1,20 +1,10 @@
 package coordtest
 
 import (
-	"crypto/rand"
-
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
-
-// inspected is what an operator who has just come finds.
-func (k *kit) inspected() coord.Inspected {
-	k.Helper()
-	o := k.Operator(k)
-	defer Close(k, o)
-	return must.Get(o.Inspect(k.Context()))(k)
-}
 
 // The window is the cluster's: an operator sets it, whoever writes next learns it and keeps its
 // claim, and the longest that it ever was stays in the record.
@@ -47,14 +37,14 @@ func windows(k *kit) {
 		}
 	}
 	var wants generator.Tick
-	k.inDoubt(func(o coord.Operator, before coord.Inspected) error {
+	k.inDoubt(func(o client, before coord.Inspected) error {
 		wants = before.Window + 1
 		return o.SetWindow(k.Context(), wants)
 	}, func(what string, _, after coord.Inspected, failure error) {
 		if failure == nil && after.Window != wants {
 			k.Errorf("%s: set to %d, and the record has %d", what, wants, after.Window)
 		}
-	}, func(_ string, o coord.Operator, _ coord.Inspected) { must.Do(k, o.SetWindow(k.Context(), wants)) })
+	}, func(_ string, o client, _ coord.Inspected) { must.Do(k, o.SetWindow(k.Context(), wants)) })
 }
 
 func trusting(k *kit) {
@@ -74,17 +64,4 @@ func trusting(k *kit) {
 	if got := k.start("b").Known().Trusted; got != 1001 {
 		k.Errorf("a person said that it is 1001, and a start knows of %d", got)
 	}
-}
-
-// stranger is a daemon that has not joined yet.
-func (k *kit) stranger() *node {
-	k.make()
-	n := &node{k: k, identity: coord.Identity{Incarnation: rand.Text()}}
-	n.Coordinator = k.Open(k, n.identity)
-	return n
-}
-
-func (n *node) join() error {
-	_, err := n.Join(n.k.Context(), coord.Layout{Text: text, Workers: n.k.workers})
-	return err
 }

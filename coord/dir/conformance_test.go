@@ -1,7 +1,6 @@
 package dir_test
 
 import (
-	"crypto/rand"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,25 +17,19 @@ import (
 
 // harness is a kit's harness on one directory.
 type harness struct {
-	path   string
-	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*coordtest.Delays
-	names  map[coord.Coordinator]string // incarnations
-}
-
-func newHarness(path string) *harness {
-	return &harness{path, map[coord.Coordinator]*coordtest.Faults{}, map[coord.Coordinator]*coordtest.Delays{}, map[coord.Coordinator]string{}}
+	path  string
+	names map[coord.Coordinator]string // incarnations
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Makes: true, Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Makes: true, Open: h.open, Revoke: h.revoke, Halt: h.halt, Wipe: h.wipe, Save: h.save}
 }
 
-func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
+func (h *harness) open(t testing.TB, identity coord.Identity, wire *coordtest.Wire) coord.Coordinator {
 	t.Helper()
 	c := must.Get(dir.New(dir.Config{Path: h.path, Identity: identity}.InOrder()))(t)
-	h.faults[c], h.delays[c], h.names[c] = &coordtest.Faults{}, &coordtest.Delays{}, identity.Incarnation
-	dir.Watch(c, h.delays[c], h.faults[c])
+	h.names[c] = identity.Incarnation
+	dir.Watch(c, wire)
 	t.Cleanup(func() { must.Do(t, c.Close()) })
 	return c
 }
@@ -87,22 +80,10 @@ func (h *harness) save(t testing.TB) (restore func()) {
 	}
 }
 
-func (h *harness) fault(_ testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
-	return h.faults[c].Arm(n, landed)
-}
-
-func (h *harness) delay(_ testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
-	return h.delays[c].Arm(n)
-}
-
-func (h *harness) operator(t testing.TB) coord.Operator {
-	t.Helper()
-	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*dir.Coordinator)
-}
-
 func TestConformance(t *testing.T) {
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {
 		t.Parallel() // each case has a directory of its own, and waits for the disk most of the time
-		return newHarness(filepath.Join(t.TempDir(), "coord")).kit()
+		h := &harness{filepath.Join(t.TempDir(), "coord"), map[coord.Coordinator]string{}}
+		return h.kit()
 	})
 }

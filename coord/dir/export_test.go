@@ -14,12 +14,10 @@ func Sync(c *Coordinator, f func(file *os.File, sync func(*os.File) error) error
 	c.store.sync = func(file *os.File) error { return f(file, syncFile) }
 }
 
-// Watch makes c's requests subject to delays and to faults. One that is held back takes place late,
-// when the context of whoever waited for it has ended.
-func Watch(c *Coordinator, delays *coordtest.Delays, faults *coordtest.Faults) {
-	c.store.through = func(send func() error) error {
-		return delays.Send(c.store.life.Done(), func() error { return faults.Send(send) })
-	}
+// Watch has c's requests go over the wire. One that is held back takes place late, when the context of
+// whoever waited for it has ended.
+func Watch(c *Coordinator, wire *coordtest.Wire) {
+	c.store.through = func(send func() error) error { return wire.Send(c.store.life.Done(), send) }
 }
 
 // Failed is the error of a file that could not be used.

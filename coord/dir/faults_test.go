@@ -17,6 +17,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/filesystem"
@@ -359,11 +360,12 @@ func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
 // record back.
 func TestALateWriteDoesNotPass(t *testing.T) {
 	t.Parallel()
-	h := newHarness(filepath.Join(t.TempDir(), "coord"))
-	c := h.open(t, coord.Identity{Incarnation: "a"}).(*dir.Coordinator)
+	var wire coordtest.Wire
+	h := &harness{filepath.Join(t.TempDir(), "coord"), map[coord.Coordinator]string{}}
+	c := h.open(t, coord.Identity{Incarnation: "a"}, &wire).(*dir.Coordinator)
 	must.Get(c.Join(t.Context(), coord.Layout{Text: layout, Workers: 2}))(t)
 	claim := claimed(t, c)
-	held, release := h.delay(t, c, 0)
+	held, release := wire.Delays.Arm(0)
 	ctx, cancel := context.WithCancel(t.Context())
 	late := make(chan error)
 	go func() { late <- claim.Extend(ctx, coord.Progress{Ceiling: 200}) }()

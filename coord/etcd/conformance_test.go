@@ -1,7 +1,6 @@
 package etcd_test
 
 import (
-	"crypto/rand"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -20,28 +19,20 @@ import (
 type harness struct {
 	client *clientv3.Client
 	config etcd.Config
-	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*coordtest.Delays
 	root   string
 }
 
-func newHarness(client *clientv3.Client, config etcd.Config) *harness {
-	return &harness{client: client, config: config, faults: map[coord.Coordinator]*coordtest.Faults{}, delays: map[coord.Coordinator]*coordtest.Delays{}}
-}
-
 func (h *harness) kit(halt func(testing.TB)) coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator, Halt: halt}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save, Halt: halt}
 }
 
-func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
+func (h *harness) open(t testing.TB, identity coord.Identity, wire *coordtest.Wire) coord.Coordinator {
 	t.Helper()
 	config := h.config
 	config.Identity = identity
 	c := must.Get(etcd.New(h.client, config))(t)
-	h.faults[c], h.delays[c], h.root = &coordtest.Faults{}, &coordtest.Delays{}, c.Root()
-	etcd.WatchFaults(c, h.faults[c])
-	etcd.WatchLeaseFaults(c, h.faults[c])
-	etcd.WatchDelays(c, h.delays[c])
+	h.root = c.Root()
+	etcd.Watch(c, wire)
 	t.Cleanup(func() { _ = c.Close() }) // the case may have halted the server
 	return c
 }
@@ -75,19 +66,6 @@ func (h *harness) save(t testing.TB) (restore func()) {
 	}
 }
 
-func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
-	return h.faults[c].Arm(n, landed)
-}
-
-func (h *harness) delay(t testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
-	return h.delays[c].Arm(n)
-}
-
-func (h *harness) operator(t testing.TB) coord.Operator {
-	t.Helper()
-	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*etcd.Coordinator)
-}
-
 func TestConformanceCluster(t *testing.T) {
 	c := etcdtest.Start(t, etcdtest.Options{Members: 3})
 	client := c.Client()
@@ -97,7 +75,7 @@ func TestConformanceCluster(t *testing.T) {
 		// On a machine that is busy an election may take seconds. No case waits for this to run
 		// out.
 		config := etcd.Config{Prefix: prefix, TryTimeout: 20 * time.Second}
-		h := newHarness(client, config)
+		h := &harness{client: client, config: config}
 		return h.kit(func(t testing.TB) {
 			c.StopAll()
 			t.Cleanup(c.StartAll) // for the next case, which has a tree of its own

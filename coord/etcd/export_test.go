@@ -44,17 +44,31 @@ func SetManyRevisions(c *Coordinator, n int64) { c.store.sessions.growth.next = 
 // LookAtGrowth has c look at etcd's revisions, as after a renewal. It comes after c is closed.
 func LookAtGrowth(ctx context.Context, c *Coordinator) { c.store.sessions.growth.look(ctx) }
 
-// WatchFaults makes c's transactions subject to f.
-func WatchFaults(c *Coordinator, f *coordtest.Faults) {
+// Watch has c's transactions go over the wire, and what it asks of leases be subject to its faults. It
+// comes before c opens a session. The caller of a transaction that is held back waits until its
+// context ends.
+func Watch(c *Coordinator, wire *coordtest.Wire) {
+	c.store.client.lease = faultyLease{c.store.client.lease, &wire.Faults}
 	Intercept(c, func(ctx context.Context, _ Kind, send func(context.Context) error) error {
-		return f.Send(func() error { return send(ctx) })
+		if ctx.Err() != nil {
+			return send(ctx)
+		}
+		sent := make(chan error, 1)
+		go func() {
+			sent <- wire.Send(nil, func() error {
+				if ctx.Err() != nil { // it was held back until its caller had gone
+					return send(context.WithoutCancel(ctx))
+				}
+				return send(ctx)
+			})
+		}()
+		select {
+		case err := <-sent:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	})
-}
-
-// WatchLeaseFaults makes what c asks of leases subject to f too. It comes before c opens
-// a session.
-func WatchLeaseFaults(c *Coordinator, f *coordtest.Faults) {
-	c.store.client.lease = faultyLease{c.store.client.lease, f}
 }
 
 // faultyLease loses requests about leases, and replies to them.
@@ -80,31 +94,6 @@ func lose[R any](f *coordtest.Faults, send func() (*R, error)) (resp *R, err err
 		return nil, err
 	}
 	return resp, nil
-}
-
-// WatchDelays makes c's transactions subject to d. Its caller waits until its context ends for one that
-// is held back.
-func WatchDelays(c *Coordinator, d *coordtest.Delays) {
-	Intercept(c, func(ctx context.Context, _ Kind, send func(context.Context) error) error {
-		if ctx.Err() != nil {
-			return send(ctx)
-		}
-		sent := make(chan error, 1)
-		go func() {
-			sent <- d.Send(nil, func() error {
-				if ctx.Err() != nil { // it was held back until its caller had gone
-					return send(context.WithoutCancel(ctx))
-				}
-				return send(ctx)
-			})
-		}()
-		select {
-		case err := <-sent:
-			return err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
 }
 
 // EndSession revokes c's lease behind its back.

@@ -2,7 +2,6 @@ package zk_test
 
 import (
 	"context"
-	"crypto/rand"
 	"flag"
 	"strings"
 	"testing"
@@ -19,44 +18,31 @@ import (
 
 // harness is a kit's harness on one tree.
 type harness struct {
-	e      *zktest.Ensemble
-	root   string
-	lines  map[coord.Coordinator]*zk.Line
-	faults map[coord.Coordinator]*coordtest.Faults
-	delays map[coord.Coordinator]*coordtest.Delays
+	e     *zktest.Ensemble
+	root  string
+	lines map[coord.Coordinator]*zk.Line
 }
 
 func newHarness(e *zktest.Ensemble) *harness {
-	return &harness{
-		e: e, root: e.Chroot(),
-		lines:  map[coord.Coordinator]*zk.Line{},
-		faults: map[coord.Coordinator]*coordtest.Faults{},
-		delays: map[coord.Coordinator]*coordtest.Delays{},
-	}
+	return &harness{e: e, root: e.Chroot(), lines: map[coord.Coordinator]*zk.Line{}}
 }
 
 func (h *harness) kit() coordtest.Harness {
-	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save, Fault: h.fault, Delay: h.delay, Operator: h.operator}
+	return coordtest.Harness{Open: h.open, Revoke: h.revoke, Wipe: h.wipe, Save: h.save}
 }
 
-func (h *harness) open(t testing.TB, identity coord.Identity) coord.Coordinator {
+func (h *harness) open(t testing.TB, identity coord.Identity, wire *coordtest.Wire) coord.Coordinator {
 	t.Helper()
-	return h.openBy(t, zk.Config{Identity: identity, TryTimeout: tryTimeout})
+	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, zk.Config{Identity: identity, TryTimeout: tryTimeout})
+	h.lines[c] = &zk.Line{}
+	h.lines[c].Tap(c)
+	zk.Watch(c, wire)
+	return c
 }
 
 // tryTimeout bounds a request to servers that may be busy with much else. No case waits for it to
 // run out.
 const tryTimeout = 20 * time.Second
-
-func (h *harness) openBy(t testing.TB, config zk.Config) coord.Coordinator {
-	t.Helper()
-	c := dial(t, zk.Servers{Addresses: h.e.Addresses(), Chroot: h.root}, config)
-	h.lines[c], h.faults[c], h.delays[c] = &zk.Line{}, &coordtest.Faults{}, &coordtest.Delays{}
-	h.lines[c].Tap(c)
-	zk.WatchFaults(c, h.faults[c])
-	zk.WatchDelays(c, h.delays[c])
-	return c
-}
 
 // dial opens a coordinator that is closed with the test.
 func dial(t testing.TB, servers zk.Servers, config zk.Config) *zk.Coordinator {
@@ -127,19 +113,6 @@ func (h *harness) save(t testing.TB) (restore func()) {
 		h.wipe(t)
 		must.Get(h.e.Client().Multi(again...))(t)
 	}
-}
-
-func (h *harness) fault(t testing.TB, c coord.Coordinator, n int, landed bool) func() bool {
-	return h.faults[c].Arm(n, landed)
-}
-
-func (h *harness) delay(t testing.TB, c coord.Coordinator, n int) (<-chan struct{}, func()) {
-	return h.delays[c].Arm(n)
-}
-
-func (h *harness) operator(t testing.TB) coord.Operator {
-	t.Helper()
-	return h.open(t, coord.Identity{Incarnation: rand.Text()}).(*zk.Coordinator)
 }
 
 // halting is the case that ends its servers, and so has its own.

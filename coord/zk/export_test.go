@@ -20,17 +20,10 @@ type Kind = kind
 // Intercept makes every request of c go through f, which sends it with send.
 func Intercept(c *Coordinator, f func(k Kind, send func() error) error) { c.store.client.through = f }
 
-// WatchFaults makes c's requests subject to f.
-func WatchFaults(c *Coordinator, f *coordtest.Faults) {
-	Intercept(c, func(_ Kind, send func() error) error { return f.Send(send) })
-}
-
-// WatchDelays makes c's requests subject to d, and to what they were subject to before.
-func WatchDelays(c *Coordinator, d *coordtest.Delays) {
-	next, life := c.store.client.through, c.store.client.life
-	Intercept(c, func(k Kind, send func() error) error {
-		return d.Send(life.Done(), func() error { return next(k, send) })
-	})
+// Watch has c's requests go over the wire.
+func Watch(c *Coordinator, wire *coordtest.Wire) {
+	life := c.store.client.life.Done()
+	Intercept(c, func(_ Kind, send func() error) error { return wire.Send(life, send) })
 }
 
 // Line is the network as a test sees it: what c connects to, and the sessions that
