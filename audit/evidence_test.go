@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/bits"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/flakeward/flakeward/audit/evidence"
-	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // Evidence that is missing, cannot be read or contradicts itself is an error that says what is
@@ -113,14 +114,9 @@ func TestWipedTree(t *testing.T) {
 		}
 		s.stored = nil
 		clear(s.records)
-		clear(s.claims)
-		for _, h := range s.hosts {
-			h.crash()
-			h.cur = grantOf{}
-		}
-		s.advance(time.Minute)
-		for _, h := range s.hosts {
-			h.start(true)
+		s.now += evidence.Mono(time.Minute)
+		for i, h := range s.hosts {
+			h.start(i)
 			h.ask(5, true)
 		}
 		c, sites := s.evidence()
@@ -314,7 +310,7 @@ func TestJudgeReadsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := writeFiles(t, s.fakeCluster)
+	c := writeFiles(t, s)
 	got, err := Judge(c)
 	if err != nil {
 		t.Fatal(err)
@@ -329,34 +325,27 @@ func TestJudgeReadsFiles(t *testing.T) {
 }
 
 // writeFiles writes the cluster's evidence to files, as a run does.
-func writeFiles(t testing.TB, w *fakeCluster) Cluster {
+func writeFiles(t testing.TB, s *stage) Cluster {
 	t.Helper()
 	dir := t.TempDir()
-	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	c := Cluster{Layout: w.layout, History: append([]history.Version{}, w.stored...)}
-	for _, h := range w.hosts {
+	c := Cluster{Layout: s.layout, History: slices.Clone(s.stored)}
+	for _, h := range s.hosts {
 		host := Host{Name: h.name, Steps: h.steps}
 		for _, l := range h.starts {
 			path := filepath.Join(dir, l[0].Incarnation+".events")
-			out, err := evidence.OpenEvents(path)
-			must(err)
+			out := must.Get(evidence.OpenEvents(path))(t)
 			for _, e := range l {
-				must(out.Add(e))
+				must.Do(t, out.Add(e))
 			}
-			must(out.Close())
+			must.Do(t, out.Close())
 			host.Daemons = append(host.Daemons, path)
 		}
 		path := filepath.Join(dir, h.name+".replies")
-		out, err := evidence.CreateReplies(path)
-		must(err)
+		out := must.Get(evidence.CreateReplies(path))(t)
 		for _, r := range h.replies {
-			must(out.Add(r))
+			must.Do(t, out.Add(r))
 		}
-		must(out.Close())
+		must.Do(t, out.Close())
 		host.Clients = append(host.Clients, path)
 		c.Hosts = append(c.Hosts, host)
 	}

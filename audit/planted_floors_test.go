@@ -12,7 +12,7 @@ import (
 
 // store has the coordinator store a ceiling under a lease's opening.
 func (l *lease) store(ceiling generator.Tick) {
-	l.s.records[l.worker].ceiling = ceiling
+	l.s.records[l.worker].Ceiling = ceiling
 	l.s.store(l.worker)
 }
 
@@ -71,13 +71,13 @@ func TestPlantedLowerings(t *testing.T) {
 		}, kinds{Lowered: 1}},
 		{"lowered by an opening", func(s *stage) {
 			l, _ := second(s)
-			s.records[9].holder = s.draw()
+			s.records[9].Holder = s.draw()
 			l.store(l.ceiling - 1)
 		}, kinds{Lowered: 1}},
 		{"lowered by an opening that is given back later", func(s *stage) {
 			first := s.lend(0, 9, most)
 			next := &lease{s: s, host: 1, worker: 9, opening: s.draw()}
-			s.records[9].holder = next.opening
+			s.records[9].Holder = next.opening
 			next.store(first.ceiling - 1)
 			next.describe(evidence.Event{Kind: evidence.Claimed, Floor: first.ceiling})
 			next.describe(evidence.Event{Kind: evidence.Releasing, Last: 0})
@@ -120,18 +120,18 @@ func TestPlantedRaises(t *testing.T) {
 	testPlanted(t, []planted{
 		{"opened at the floor after a raise", func(s *stage) {
 			floor := above(s)
-			s.records[9] = &entryOf{ceiling: floor}
+			s.records[9] = &history.Version{Ceiling: floor}
 			l := s.lend(0, 9, most)
 			l.issue(floor+1, 0)
 		}, kinds{}},
 		{"opened below the floor after a raise", func(s *stage) {
 			floor := above(s)
-			s.records[9] = &entryOf{ceiling: floor - 1}
+			s.records[9] = &history.Version{Ceiling: floor - 1}
 			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below the floor after a raise, and issued from", func(s *stage) {
 			floor := above(s)
-			s.records[9] = &entryOf{ceiling: floor - 1}
+			s.records[9] = &history.Version{Ceiling: floor - 1}
 			s.lend(0, 9, most).issue(floor, 0)
 		}, kinds{LowFloor: 1, BelowFloor: 1}},
 		{"opened below the floor after a raise, at the record's ceiling", func(s *stage) {
@@ -143,7 +143,7 @@ func TestPlantedRaises(t *testing.T) {
 			floor := above(s)
 			s.raises = append(s.raises, s.raises[0])
 			s.raises[1].Floor -= 10
-			s.records[9] = &entryOf{ceiling: floor - 1}
+			s.records[9] = &history.Version{Ceiling: floor - 1}
 			s.lend(0, 9, most)
 		}, kinds{LowFloor: 1}},
 		{"opened below a floor that was raised later", func(s *stage) {
@@ -297,7 +297,7 @@ func TestPlantedRaises(t *testing.T) {
 		{"above a floor, and a claim shows it", func(s *stage) {
 			l, floor := below(s)
 			l.describe(evidence.Event{Kind: evidence.Claiming, Call: 1000})
-			s.records[10] = &entryOf{ceiling: floor}
+			s.records[10] = &history.Version{Ceiling: floor}
 			s.lend(0, 10, most)
 			for i := range s.end(0) {
 				if e := &s.end(0)[i]; e.Kind == evidence.Claimed && e.Worker == 10 {
@@ -329,7 +329,7 @@ func TestPlantedRaises(t *testing.T) {
 		}, kinds{Uncut: 1}},
 		{"above a floor of a tree that was put back, from what was opened after the raise", func(s *stage) {
 			floor := above(s)
-			s.records[9] = &entryOf{ceiling: floor}
+			s.records[9] = &history.Version{Ceiling: floor}
 			l := s.lend(0, 9, most)
 			s.past = append(s.past, s.stored)
 			s.raises[0].Last = 1

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/audit/evidence"
+	"github.com/flakeward/flakeward/audit/history"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -24,15 +25,15 @@ func (s *stage) lend(host, worker int, ticks generator.Tick) *lease {
 	_, floor := s.newest(host)
 	now := &lease{s: s, host: host, worker: worker, opening: s.draw()}
 	if r := s.records[worker]; r != nil {
-		floor = r.ceiling
+		floor = r.Ceiling
 	} else {
-		s.records[worker] = &entryOf{}
+		s.records[worker] = &history.Version{}
 	}
-	s.records[worker].holder = now.opening
+	s.records[worker].Holder = now.opening
 	s.store(worker)
-	now.describe(evidence.Event{Kind: evidence.Claimed, Floor: s.records[worker].ceiling})
+	now.describe(evidence.Event{Kind: evidence.Claimed, Floor: s.records[worker].Ceiling})
 	now.ceiling = floor + ticks
-	s.records[worker].ceiling = now.ceiling
+	s.records[worker].Ceiling = now.ceiling
 	s.store(worker)
 	now.describe(evidence.Event{Kind: evidence.Extended, Ceiling: now.ceiling})
 	return now
@@ -56,7 +57,6 @@ func (l *lease) issue(tick generator.Tick, sequence uint64) {
 // begun has a host's daemon killed and started.
 func (s *stage) begun(host int) {
 	h := s.hosts[host]
-	h.crash()
 	h.starts = append(h.starts, []evidence.Event{{At: s.now, Kind: evidence.Began, Incarnation: "begun " + s.draw(), Layout: s.layout.String()}})
 }
 
@@ -66,7 +66,7 @@ func TestPlantedLeases(t *testing.T) {
 		{"two worker IDs, and both to the end of their grants", func(s *stage) {
 			l := s.lend(0, 9, most)
 			l.issue(l.ceiling, 0)
-			s.issue(0, s.of(3, s.hosts[0].cur.granted, 0))
+			s.issue(0, s.of(3, s.hosts[0].granted, 0))
 		}, kinds{}},
 		{"above its own ceiling, and below that of another worker ID", func(s *stage) {
 			l, other := s.lend(0, 9, most), s.lend(0, 10, 2*most)
@@ -94,9 +94,9 @@ func TestPlantedLeases(t *testing.T) {
 		{"claimed again, and what the claim before is told counts", func(s *stage) {
 			l := s.lend(0, 9, most)
 			next := s.lend(0, 9, 1)
-			s.records[9].ceiling += most
+			s.records[9].Ceiling += most
 			s.store(9)
-			l.describe(evidence.Event{Kind: evidence.Extended, Ceiling: s.records[9].ceiling})
+			l.describe(evidence.Event{Kind: evidence.Extended, Ceiling: s.records[9].Ceiling})
 			next.issue(next.ceiling+1, 0)
 		}, kinds{Unacknowledged: 1, AboveCeiling: 1}},
 		{"killed, and given its worker ID again", func(s *stage) {

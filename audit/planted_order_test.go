@@ -155,11 +155,11 @@ func TestPlantedDisorder(t *testing.T) {
 		}, kinds{Behind: 1}},
 		{"as far ahead of the true time as may be", func(s *stage) {
 			s.lead = time.Second
-			s.issue(0, s.of(3, s.hosts[0].tick()+1000, unused))
+			s.issue(0, s.of(3, s.tick()+1000, unused))
 		}, kinds{}},
 		{"ahead of the true time", func(s *stage) {
 			s.lead = time.Second
-			s.issue(0, s.of(3, s.hosts[0].tick()+1001, unused))
+			s.issue(0, s.of(3, s.tick()+1001, unused))
 		}, kinds{Ahead: 1}},
 		{"behind another host, set back by less", func(s *stage) {
 			s.back(1, 500*time.Millisecond)

@@ -98,14 +98,14 @@ func TestPlanted(t *testing.T) {
 			s.hosts[0].replies = append(s.hosts[0].replies, evidence.Reply{Asked: s.now, Answered: s.now, Outcome: evidence.Got, IDs: []evidence.Run{{First: -1, Step: 1, N: 1}}})
 		}, kinds{NoID: 4}},
 
-		{"above the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].cur.granted+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
-		{"at the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].cur.granted, 0)) }, kinds{}},
+		{"above the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].granted+1, 0)) }, kinds{AboveCeiling: 1, LeftBelow: 1}},
+		{"at the ceiling", func(s *stage) { s.issue(0, s.of(3, s.hosts[0].granted, 0)) }, kinds{}},
 		{"an answer that was never stored", func(s *stage) {
-			s.record(0, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 3, Opening: s.hosts[0].cur.opening, Ceiling: s.hosts[0].cur.granted + 1})
-			s.issue(0, s.of(3, s.hosts[0].cur.granted+1, 0))
+			s.record(0, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 3, Opening: s.hosts[0].opening, Ceiling: s.hosts[0].granted + 1})
+			s.issue(0, s.of(3, s.hosts[0].granted+1, 0))
 		}, kinds{Unacknowledged: 1, AboveCeiling: 1, LeftBelow: 1}},
 		{"the last answer is not in the history", func(s *stage) {
-			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 3 && v.Ceiling == s.hosts[0].cur.granted })
+			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 3 && v.Ceiling == s.hosts[0].granted })
 			s.stored = slices.Delete(s.stored, i, i+1)
 		}, kinds{Unacknowledged: 1}},
 		{"given back, and issued above the last tick", func(s *stage) {
@@ -130,9 +130,9 @@ func TestPlanted(t *testing.T) {
 		}, kinds{AboveCeiling: 1}},
 		{"an answer that was not stored, and a later one that was", func(s *stage) {
 			s.extend(0, 3, 5000, false)
-			s.issue(0, s.of(3, s.hosts[0].cur.granted+4000, 0))
+			s.issue(0, s.of(3, s.hosts[0].granted+4000, 0))
 			s.extend(0, 3, 10000, true)
-			s.issue(0, s.of(3, s.hosts[0].cur.granted+9000, 0))
+			s.issue(0, s.of(3, s.hosts[0].granted+9000, 0))
 		}, kinds{Unacknowledged: 1, AboveCeiling: 1}},
 		{"an answer twice, and stored once", func(s *stage) {
 			s.extend(0, 3, 5000, true)
@@ -146,11 +146,11 @@ func TestPlanted(t *testing.T) {
 			l[n-2].Ceiling, l[n-1].Ceiling = l[n-1].Ceiling, l[n-2].Ceiling
 		}, kinds{Unacknowledged: 1}},
 		{"an answer that got lost, and one that was below what was there", func(s *stage) {
-			s.records[3].ceiling += 20000
+			s.records[3].Ceiling += 20000
 			s.store(3)
 			s.extend(0, 3, 5000, true)
-			s.issue(0, s.of(3, s.hosts[0].cur.granted+5000, 0))
-			s.issue(0, s.of(3, s.hosts[0].cur.granted+5001, 0))
+			s.issue(0, s.of(3, s.hosts[0].granted+5000, 0))
+			s.issue(0, s.of(3, s.hosts[0].granted+5001, 0))
 		}, kinds{AboveCeiling: 1}},
 		{"a record lowered too far", func(s *stage) {
 			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
@@ -168,13 +168,13 @@ func TestPlanted(t *testing.T) {
 			s.stored = append(s.stored, v)
 		}, kinds{Unfenced: 1}},
 		{"a start that goes on from what the one before had", func(s *stage) {
-			granted := s.hosts[2].cur.granted
+			granted := s.hosts[2].granted
 			s.begun(2)
 			s.issue(2, s.of(2, granted, 0))
 		}, kinds{AboveCeiling: 1}},
 
 		{"a record lowered when all is over", func(s *stage) {
-			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].cur.opening })]
+			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].opening })]
 			v.Order, v.Ceiling = 1<<40, 5
 			s.stored = append(s.stored, v)
 		}, kinds{LeftBelow: 1, Lowered: 1}},
@@ -220,10 +220,10 @@ func TestPlanted(t *testing.T) {
 		{"claimed anew, killed, and issued from the grant before", func(s *stage) { s.issue(2, s.of(2, s.killed(), 0)) }, kinds{AboveCeiling: 1}},
 		{"claimed anew, extended, killed, and issued from that", func(s *stage) {
 			ceiling := s.killed() + 10
-			s.records[2].ceiling = ceiling
+			s.records[2].Ceiling = ceiling
 			s.store(2)
 			l := &s.hosts[2].starts[1]
-			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: s.records[2].holder, Ceiling: ceiling})
+			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 2, Opening: s.records[2].Holder, Ceiling: ceiling})
 			s.issue(2, s.of(2, ceiling, 0))
 		}, kinds{AboveCeiling: 1}},
 
@@ -233,7 +233,7 @@ func TestPlanted(t *testing.T) {
 		}, kinds{}},
 		{"put back from a copy, and its holder went on from there", func(s *stage) {
 			s.past = append(s.past, s.stored)
-			holder := s.records[2].holder
+			holder := s.records[2].Holder
 			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == holder })
 			s.stored = slices.Clone(s.stored[:i+1])
 			v := s.stored[i]
@@ -274,7 +274,7 @@ func TestPlantedCalls(t *testing.T) {
 		{"nothing", calls(func(*stage) {}), kinds{}},
 		{"an issued tick that was acknowledged is not stored", calls(func(s *stage) {
 			began, _ := last(s)
-			began.Issued = s.records[2].issued + 1
+			began.Issued = s.records[2].Issued + 1
 		}), kinds{Unexplained: 1}},
 		{"an extension that was lost, and a later one that was not", calls(func(s *stage) {
 			_, ended := last(s)
@@ -302,8 +302,8 @@ func TestPlantedCalls(t *testing.T) {
 		}), kinds{}},
 		{"all marks were raised meanwhile, so that nothing is known", calls(func(s *stage) {
 			began, _ := last(s)
-			began.Issued = s.records[2].issued + 1
-			s.records[2].holder = coord.OpeningID("raised", "1")
+			began.Issued = s.records[2].Issued + 1
+			s.records[2].Holder = coord.OpeningID("raised", "1")
 			s.store(2)
 		}), kinds{}},
 	})
