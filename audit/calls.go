@@ -54,7 +54,7 @@ func (j *court) linear(c Cluster) error {
 			j.verdict.Calls.Unknown++
 		}
 	}
-	for _, v := range linear.Check(found.history(c), patience) {
+	for _, v := range linear.Check(found.history(c), c.Floor, patience) {
 		if v.Undecided {
 			return fmt.Errorf("audit: no verdict on the calls of worker ID %d within %v", v.Worker, patience)
 		}
@@ -132,8 +132,7 @@ func opOf(e evidence.Event) (linear.Op, bool) {
 
 // history is all that happened: the calls, and last what is stored of each worker ID in the end.
 func (c *calls) history(of Cluster) []linear.Op {
-	// Before all else, as a raise of all marks would be.
-	all := []linear.Op{{Kind: linear.Raise, Call: math.MinInt64, Return: math.MinInt64 + 1, To: of.Floor}}
+	var all []linear.Op
 	stored := map[int]history.Version{}
 	for _, o := range c.all {
 		all = append(all, *o)

@@ -9,14 +9,16 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/flakeward/flakeward/generator"
 )
 
-// model is the specification for porcupine, of one worker ID: the input of an operation
-// is an Op, and there is no output.
-func model() porcupine.Model {
+// model is the specification for porcupine, of one worker ID in a cluster with that floor: the input
+// of an operation is an Op, and there is no output.
+func model(floor generator.Tick) porcupine.Model {
 	seed := maphash.MakeSeed()
 	several := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{record{}} },
+		Init: func() []any { return []any{record{floor: floor}} },
 		Step: func(state, input, _ any) []any {
 			var next []any
 			for _, r := range state.(record).step(input.(Op)) {
@@ -38,21 +40,19 @@ type Verdict struct {
 	Undecided bool
 }
 
-// Check judges a history of any number of worker IDs, each by itself, and returns what was found of
-// those that are not linearizable. The timeout bounds the search for each of them.
-func Check(all []Op, timeout time.Duration) []Verdict {
+// Check judges a history of any number of worker IDs of a cluster with that floor, each by itself, and
+// returns what was found of those that are not linearizable. The timeout bounds the search for each.
+func Check(all []Op, floor generator.Tick, timeout time.Duration) []Verdict {
 	workers := map[int]bool{}
 	for _, o := range all {
-		if o.Kind != Raise {
-			workers[o.Worker] = true
-		}
+		workers[o.Worker] = true
 	}
 	var found []Verdict
 	for _, worker := range slices.Sorted(maps.Keys(workers)) {
 		one := of(all, worker)
-		switch porcupine.CheckOperationsTimeout(model(), operations(one), timeout) {
+		switch porcupine.CheckOperationsTimeout(model(floor), operations(one), timeout) {
 		case porcupine.Illegal:
-			found = append(found, Verdict{Worker: worker, Until: shortest(one, timeout)})
+			found = append(found, Verdict{Worker: worker, Until: shortest(one, floor, timeout)})
 		case porcupine.Unknown:
 			found = append(found, Verdict{Worker: worker, Until: one, Undecided: true})
 		}
@@ -71,7 +71,7 @@ func of(all []Op, worker int) []Op {
 	}
 	var one []Op
 	for _, o := range all {
-		if o.Kind != Raise && o.Worker != worker {
+		if o.Worker != worker {
 			continue
 		}
 		if o.Kind == Read && !known[o.Found.Holder] {
@@ -91,11 +91,11 @@ func of(all []Op, worker int) []Op {
 
 // shortest returns the operations that had returned when it first could not be explained
 // any more what happened: what begins with it cannot be either.
-func shortest(one []Op, timeout time.Duration) []Op {
+func shortest(one []Op, floor generator.Tick, timeout time.Duration) []Op {
 	low, high := 0, len(one) // up to low it can be explained, up to high it cannot
 	for high-low > 1 {
 		middle := (low + high) / 2
-		if porcupine.CheckOperationsTimeout(model(), operations(upTo(one, middle)), timeout) == porcupine.Ok {
+		if porcupine.CheckOperationsTimeout(model(floor), operations(upTo(one, middle)), timeout) == porcupine.Ok {
 			low = middle
 		} else {
 			high = middle
@@ -145,20 +145,11 @@ func latest(one []Op, i int) int64 {
 	if o.By != 0 {
 		by = o.By
 	}
-	from := o.Call
-	if o.Kind == Raise {
-		from = o.Return // it may have read anew what it compares as long as it ran
-	}
 	for _, x := range one {
-		var bounds bool
-		switch {
-		case x.Outcome == Unknown, o.Kind == End: // a deletion compares nothing
-		case o.Kind == Raise:
-			bounds = x.Kind == Raise && x.Call >= from
-		case x.Kind == Open, x.Kind == Extend, x.Kind == Release:
-			bounds = x.Call >= from && (x.Outcome == Done || x.Opening == o.Opening)
+		if x.Outcome == Unknown || o.Kind == End || x.Kind == End || x.Kind == Read { // a deletion compares nothing
+			continue
 		}
-		if bounds {
+		if x.Call >= o.Call && (x.Outcome == Done || x.Opening == o.Opening) {
 			by = min(by, x.Return)
 		}
 	}

@@ -6,22 +6,22 @@
 // What one worker ID does, one call after the other:
 //
 //   - An opening happens only while nobody holds the worker ID: the claim that held it was
-//     released, its node was deleted, its session ended, or all marks were raised since.
-//     Its floor is the record's ceiling, or what all were raised to if that is more.
-//   - An Extend is acknowledged only to the record's holder, and since the last raise, whether or
-//     not its claim is there. Ceiling and issued tick only rise by it.
+//     released, its node was deleted, or its session ended. Its floor is the record's ceiling, or the
+//     cluster's floor if that is more.
+//   - An Extend is acknowledged only to the record's holder, whether or not its claim is there.
+//     Ceiling and issued tick only rise by it.
 //   - A Release is acknowledged under the same conditions. It leaves the larger of the last
 //     tick, what was published as issued and the floor of its own grants, and nobody holds
 //     the worker ID then. Made again after an unknown outcome, it answers as the first would have.
-//   - ErrLost has a reason: another's opening, the end of the claim or of its session, a
-//     Release, or a raise. It is final. A Release that answers it may have been stored, by
+//   - ErrLost has a reason: another's opening, the end of the claim or of its session, or a
+//     Release. It is final. A Release that answers it may have been stored, by
 //     a try whose reply was lost, but then another has opened the record since. So may an Extend,
 //     whose claim's node was not there.
-//   - A raise lifts the ceiling that the next opening finds, and ends every claim.
 //   - What is read of a record was its content in one moment.
 //
 // A call of unknown outcome may take place after it has returned, or never. But each
 // write compares the record's version, so none takes place after a later write was acknowledged.
+// Raises of the floor are not among the operations: nobody notes when they take place.
 //
 // Nothing here waits for a session's end that nobody made: a session whose timeout is
 // short enough to end by itself is marked as mortal, and then the claims in it may be
@@ -47,11 +47,8 @@ const (
 	Extend
 	// Release is Claim.Release.
 	Release
-	// End deletes a claim's node: by the end of its session, or by an operator. Its outcome is Lost
-	// if there was no such node.
+	// End deletes a claim's node, by the end of its session.
 	End
-	// Raise is Operator.Raise. It is of all worker IDs.
-	Raise
 	// Read is what was found stored of a record.
 	Read
 )
@@ -63,7 +60,7 @@ type Outcome uint8
 const (
 	// Done has taken place.
 	Done Outcome = iota
-	// Lost is coord.ErrLost; of End, coord.ErrNoClaim.
+	// Lost is coord.ErrLost.
 	Lost
 	// Unknown may have taken place, or may do so later, or never.
 	Unknown
@@ -81,7 +78,7 @@ type Op struct {
 
 	Kind    Kind
 	Outcome Outcome
-	Worker  int // not of Raise
+	Worker  int
 	// Opening is the ID of the opening that is made, or whose claim it is. An opening
 	// of unknown outcome has one that begins with Unseen and is one of a kind.
 	Opening string
@@ -90,11 +87,9 @@ type Op struct {
 	Floor  generator.Tick
 	Mortal bool // its session may end by itself
 
-	Progress     coord.Progress  // of Extend
-	To           generator.Tick  // of Release: the last tick; of Raise
-	ClusterEpoch string          // of Raise: one of a kind
-	Before       generator.Tick  // of Raise: Raised.From
-	Found        history.Version // of Read; the zero value: there is no record
+	Progress coord.Progress  // of Extend
+	To       generator.Tick  // of Release: the last tick
+	Found    history.Version // of Read; the zero value: there is no record
 }
 
 // Unseen begins the ID of an opening that nobody has been told of.
@@ -117,8 +112,6 @@ func (o Op) String() string {
 		return fmt.Sprintf("release %d by %s at %d: %s", o.Worker, short(o.Opening), o.To, outcome)
 	case End:
 		return fmt.Sprintf("end the claim of %s on %d: %s", short(o.Opening), o.Worker, outcome)
-	case Raise:
-		return fmt.Sprintf("raise all to %d, before %d: %s", o.To, o.Before, outcome)
 	default:
 		return fmt.Sprintf("read %d: ceiling %d issued %d holder %s",
 			o.Worker, o.Found.Ceiling, o.Found.Issued, short(o.Found.Holder))

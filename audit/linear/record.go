@@ -31,20 +31,15 @@ const (
 type record struct {
 	ceiling, issued generator.Tick
 	holder          string // the last opening; empty: there is no record
-	epoch           string // the one that it was opened in
 	hold            hold
 	minimum         generator.Tick // what the holder's Release does not go below
 	giving          giving
-
-	floor generator.Tick // what all were raised to
-	now   string         // the cluster epoch, another one after each raise
+	floor           generator.Tick // the cluster's
 }
 
-// mine is whether the operation's claim may still write: it is the holder's, has not come to its end,
-// and nobody raised all marks since.
-func (r record) mine(o Op) bool {
-	return r.holder == o.Opening && r.epoch == r.now && r.giving == kept
-}
+// mine is whether the operation's claim may still write: it is the holder's, and has not come to its
+// end.
+func (r record) mine(o Op) bool { return r.holder == o.Opening && r.giving == kept }
 
 // step returns what the record may be after the operation; nothing if it cannot have
 // ended as it did.
@@ -65,7 +60,7 @@ func (r record) after(o Op) (next record, ok bool) {
 	switch {
 	case o.Kind == Open:
 		return r.opened(o)
-	case o.Kind != Raise && o.Kind != Read && o.Outcome == Lost:
+	case o.Kind != Read && o.Outcome == Lost:
 		return r.lost(o)
 	case o.Kind == Extend:
 		if !r.mine(o) {
@@ -79,11 +74,6 @@ func (r record) after(o Op) (next record, ok bool) {
 		if r.holder == o.Opening {
 			r.hold = gone
 		}
-	case o.Kind == Raise:
-		if o.Outcome == Done && o.Before != r.floor {
-			return r, false
-		}
-		r.floor, r.now = max(r.floor, o.To), o.ClusterEpoch
 	default:
 		return r, r.shows(o)
 	}
@@ -92,7 +82,7 @@ func (r record) after(o Op) (next record, ok bool) {
 
 // opened takes the record over.
 func (r record) opened(o Op) (record, bool) {
-	if r.hold == firm && r.epoch == r.now {
+	if r.hold == firm {
 		return r, false // somebody holds it
 	}
 	r.ceiling = max(r.ceiling, r.floor)
@@ -100,7 +90,7 @@ func (r record) opened(o Op) (record, bool) {
 		return r, false
 	}
 	r.minimum, r.issued = r.ceiling, 0 // what is published as issued is the holder's own
-	r.holder, r.epoch, r.giving, r.hold = o.Opening, r.now, kept, firm
+	r.holder, r.giving, r.hold = o.Opening, kept, firm
 	if o.Mortal || o.Outcome == Unknown {
 		r.hold = mortal // nobody who could use it knows of it: its node is deleted sooner or later
 	}
@@ -129,7 +119,7 @@ func (r record) givenBack(o Op) (record, bool) {
 
 // stored is whether a Release of the claim was, and nothing has happened since.
 func (r record) stored(o Op) bool {
-	return r.giving == stored && r.holder == o.Opening && r.epoch == r.now
+	return r.giving == stored && r.holder == o.Opening
 }
 
 // lost needs a reason, and is final. That another has a node on the worker ID is one, and is seen only
@@ -140,7 +130,7 @@ func (r record) lost(o Op) (record, bool) {
 	}
 	if r.holder == o.Opening {
 		r.hold = gone
-		if r.giving == kept && o.Kind != End {
+		if r.giving == kept {
 			r.giving = over
 		}
 	}
@@ -159,6 +149,5 @@ func (r record) shows(o Op) bool {
 
 func (r record) String() string {
 	claim := map[hold]string{gone: "gone", mortal: "mortal", firm: "held"}[r.hold]
-	return fmt.Sprintf("%s by %s: ceiling %d issued %d minimum %d, all raised to %d, same epoch %v",
-		claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.minimum, r.floor, r.epoch == r.now)
+	return fmt.Sprintf("%s by %s: ceiling %d issued %d minimum %d, floor %d", claim, r.holder[:min(len(r.holder), 6)], r.ceiling, r.issued, r.minimum, r.floor)
 }

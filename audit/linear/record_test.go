@@ -27,10 +27,6 @@ func released(by string, last generator.Tick) Op {
 
 func ended(by string) Op { return Op{Kind: End, Opening: by} }
 
-func raised(epoch string, before, to generator.Tick) Op {
-	return Op{Kind: Raise, ClusterEpoch: epoch, Before: before, To: to}
-}
-
 func read(ceiling, issued generator.Tick, holder string) Op {
 	return Op{Kind: Read, Found: history.Version{Ceiling: ceiling, Issued: issued, Holder: holder}}
 }
@@ -75,6 +71,7 @@ func TestWhatIsRight(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name         string
+		floor        generator.Tick
 		before       []Op
 		right, wrong Op
 		after        []Op
@@ -105,10 +102,6 @@ func TestWhatIsRight(t *testing.T) {
 			right:  released("a", 60), wrong: released("a", 50),
 			after: []Op{opened("b", 60)},
 		}, {
-			name:   "an Extend that is acknowledged after a raise",
-			before: []Op{opened("a", 0), raised("1", 0, 50)},
-			right:  lost(extended("a", 200)), wrong: extended("a", 200),
-		}, {
 			name:   "an Extend that is acknowledged after a loss",
 			before: []Op{frail(opened("a", 0)), lost(extended("a", 100))},
 			right:  lost(extended("a", 200)), wrong: extended("a", 200),
@@ -129,9 +122,13 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
 			right:  opened("b", 100), wrong: opened("b", 101),
 		}, {
-			name:   "a floor below what all were raised to",
-			before: []Op{opened("a", 0), extended("a", 100), raised("1", 0, 150)},
-			right:  opened("b", 150), wrong: opened("b", 100),
+			name: "a floor below the cluster's", floor: 150,
+			before: []Op{},
+			right:  opened("a", 150), wrong: opened("a", 149),
+		}, {
+			name: "a floor below the cluster's, at the record's ceiling", floor: 50,
+			before: []Op{opened("a", 50), extended("a", 100), released("a", 20)},
+			right:  opened("b", 50), wrong: opened("b", 20),
 		}, {
 			name:   "an Extend to less than the ceiling lowers it",
 			before: []Op{opened("a", 0), extended("a", 100), extended("a", 40), ended("a")},
@@ -230,26 +227,13 @@ func TestWhatIsRight(t *testing.T) {
 			before: []Op{opened("a", 0), extended("a", 100), ended("a")},
 			right:  read(100, 10, "a"), wrong: read(0, 0, ""),
 		}, {
-			name:   "a claim that is held is said not to be there",
-			before: []Op{opened("a", 0), extended("a", 100)},
-			right:  ended("a"), wrong: lost(ended("a")),
-		}, {
-			name:   "a raise forgets the one before",
-			before: []Op{raised("1", 0, 50)},
-			right:  raised("2", 50, 20), wrong: raised("2", 0, 20),
-			after: []Op{opened("a", 50)},
-		}, {
-			name:   "a raise lowers",
-			before: []Op{raised("1", 0, 50), raised("2", 50, 20)},
-			right:  opened("a", 50), wrong: opened("a", 20),
-		}, {
 			name:   "an effect before its call",
 			before: []Op{opened("a", 0), at(3, 9, extended("a", 100))},
 			right:  at(4, 5, read(100, 10, "a")), wrong: at(2, 2, read(100, 10, "a")),
 		},
 	} {
 		check := func(o Op) []Verdict {
-			return Check(onward(slices.Concat(test.before, []Op{o}, test.after)), time.Minute)
+			return Check(onward(slices.Concat(test.before, []Op{o}, test.after)), test.floor, time.Minute)
 		}
 		if v := check(test.right); len(v) > 0 {
 			t.Errorf("%s: the right one, %v, is refused: %v", test.name, test.right, v)
@@ -277,7 +261,7 @@ func TestShortest(t *testing.T) {
 		}
 		all = append(all, other)
 	}
-	v := Check(all, time.Minute)
+	v := Check(all, 0, time.Minute)
 	if len(v) != 1 || v[0].Worker != 0 || len(v[0].Until) != 4 || v[0].Until[3].Opening != "b" {
 		t.Errorf("%v; want worker ID 0 alone, and it to end with the opening b", v)
 	}

@@ -51,7 +51,7 @@ func fought(k *kit) {
 	if done := f.done(); done[linear.Open] < 2*fighters || done[linear.Extend] < 2*fighters || done[linear.Release] == 0 || done[linear.End] == 0 {
 		k.Errorf("what was done by kind: %v: that is no fight", done)
 	}
-	for _, v := range linear.Check(f.all, time.Minute) {
+	for _, v := range linear.Check(f.all, 0, time.Minute) {
 		k.Errorf("worker ID %d: no order of its calls is one that may be (undecided: %v); the last by their ends:", v.Worker, v.Undecided)
 		for _, o := range v.Until[max(0, len(v.Until)-12):] {
 			k.Logf("%d to %d, %d: %v", o.Call, o.Return, o.Client, o)
