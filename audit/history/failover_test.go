@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 const orphan = "ORPHAN"
@@ -44,33 +45,28 @@ func TestZooKeeperRolledBack(t *testing.T) {
 	put := func(ceiling int) {
 		t.Helper()
 		persist(t, func() error {
-			_, err := c.Set("/f/workers/0000001", stored("h", ceiling), -1)
+			_, err := c.Set(path("f", 1), stored("h", ceiling), -1)
 			return err
 		})
 	}
-	for _, node := range []string{"/f", "/f/workers"} {
-		if _, err := c.Create(node, nil, 0, gozk.WorldACL(gozk.PermAll)); err != nil {
-			t.Fatal(err)
-		}
+	create := func(node string, value []byte) {
+		t.Helper()
+		must.Get(c.Create(node, value, 0, gozk.WorldACL(gozk.PermAll)))(t)
 	}
-	if _, err := c.Create("/f/workers/0000001", stored("h", 1), 0, gozk.WorldACL(gozk.PermAll)); err != nil {
-		t.Fatal(err)
-	}
+	create("/f", nil)
+	create("/f/workers", nil)
+	create(path("f", 1), stored("h", 1))
 	put(2)
 
 	leader := e.Leader()
-	own, err := zkserver.Connect(e.Addresses()[leader : leader+1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := must.Get(zkserver.Connect(e.Addresses()[leader : leader+1]))(t)
 	defer own.Close()
-	if _, _, err := own.Get("/f/workers/0000001"); err != nil {
-		t.Fatal(err)
-	}
+	_, _, err := own.Get(path("f", 1))
+	must.Do(t, err)
 	others := []int{(leader + 1) % 3, (leader + 2) % 3}
 	e.Kill(others...)
 	var asked sync.WaitGroup
-	asked.Go(func() { _, _ = own.Set("/f/workers/0000001", stored(orphan, 1000), -1) }) // it fails
+	asked.Go(func() { _, _ = own.Set(path("f", 1), stored(orphan, 1000), -1) }) // it fails
 	persist(t, func() error {
 		if !inLog(t, e, leader, orphan) {
 			return os.ErrNotExist

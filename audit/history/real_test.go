@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +22,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 func TestMain(m *testing.M) { os.Exit(zktest.Main(m)) }
@@ -44,30 +45,20 @@ type servers struct {
 
 func onEtcd(t *testing.T, members int) servers {
 	c := etcdtest.Start(t, etcdtest.Options{Members: members})
-	key := func(tree string, worker int) string { return fmt.Sprintf("/%s/workers/%07d", tree, worker) }
 	return servers{
 		url: c.URL,
 		record: func(t *testing.T, tree string, worker int) raw {
-			got, err := c.Client().Get(t.Context(), key(tree, worker))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(c.Client().Get(t.Context(), path(tree, worker)))(t)
 			if len(got.Kvs) == 0 {
 				return raw{}
 			}
 			return raw{got.Kvs[0].ModRevision, got.Kvs[0].Version, got.Kvs[0].Value}
 		},
 		remove: func(t *testing.T, tree string, worker int) {
-			if _, err := c.Client().Delete(t.Context(), key(tree, worker)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(c.Client().Delete(t.Context(), path(tree, worker)))(t)
 		},
 		history: func(t *testing.T, tree string) []history.Version {
-			versions, err := history.Etcd(t.Context(), c.Client(), tree)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return versions
+			return must.Get(history.Etcd(t.Context(), c.Client(), tree))(t)
 		},
 		restart: func() { c.StopAll(); c.StartAll() },
 	}
@@ -95,9 +86,7 @@ func onZooKeeper(t *testing.T, options zktest.Options) servers {
 			return raw{stat.Mzxid, int64(stat.Version) + 1, value}
 		},
 		remove: func(t *testing.T, tree string, worker int) {
-			if err := c.Delete(path(tree, worker), -1); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Delete(path(tree, worker), -1))
 		},
 		history: func(t *testing.T, tree string) []history.Version { return zkHistory(t, e, tree) },
 		restart: func() { e.Stop(); e.Start() },
@@ -105,31 +94,16 @@ func onZooKeeper(t *testing.T, options zktest.Options) servers {
 }
 
 func zkURL(e *zktest.Ensemble, tree string) string {
-	url := "zk://"
-	for i, address := range e.Addresses() {
-		if i > 0 {
-			url += ","
-		}
-		url += address
-	}
-	return url + "/" + tree
-}
-
-func dataOf(e *zktest.Ensemble) []string {
-	var dirs []string
-	for i := range e.Members() {
-		dirs = append(dirs, e.Data(i))
-	}
-	return dirs
+	return "zk://" + strings.Join(e.Addresses(), ",") + "/" + tree
 }
 
 func zkHistory(t *testing.T, e *zktest.Ensemble, tree string) []history.Version {
 	t.Helper()
-	versions, err := history.ZooKeeper(dataOf(e), tree)
-	if err != nil {
-		t.Fatal(err)
+	var dirs []string
+	for i := range e.Members() {
+		dirs = append(dirs, e.Data(i))
 	}
-	return versions
+	return must.Get(history.ZooKeeper(dirs, tree))(t)
 }
 
 // persist tries again while the servers are not there.
@@ -172,28 +146,17 @@ func (w *recorder) look(worker int) {
 	if now.order == 0 || now.version != last.version+1 {
 		w.t.Fatalf("worker ID %d: version %d after %d", worker, now.version, last.version)
 	}
-	var content map[string]any
-	if err := json.Unmarshal(now.value, &content); err != nil {
-		w.t.Fatal(err)
-	}
-	tick := func(name string) generator.Tick { return generator.Tick(content[name].(float64)) }
-	w.seen = append(w.seen, history.Version{
-		Order: now.order, Worker: worker, Ceiling: tick("ceiling"), Issued: tick("issued"),
-		Holder: content["holder"].(string), Claim: content["claim"].(string),
-	})
+	v := history.Version{Order: now.order, Worker: worker}
+	must.Do(w.t, json.Unmarshal(now.value, &v))
+	w.seen = append(w.seen, v)
 }
 
 func (w *recorder) open() coord.Coordinator {
 	w.t.Helper()
 	id := coord.Identity{Host: "h", Incarnation: rand.Text()}
-	c, err := connect.Open(w.t.Context(), connect.Config{URL: w.url(w.tree), TTL: 30 * time.Second, Identity: id})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	c := must.Get(connect.Open(w.t.Context(), connect.Config{URL: w.url(w.tree), TTL: 30 * time.Second, Identity: id}))(w.t)
 	w.t.Cleanup(func() { _ = c.Close() })
-	if _, err := coordtest.CreateAndJoin(w.t.Context(), c, coord.Layout{Text: "layout", Workers: 1024}); err != nil {
-		w.t.Fatal(err)
-	}
+	coordtest.Join(w.t, c, coord.Layout{Text: "layout", Workers: 1024})
 	return c
 }
 
@@ -209,17 +172,13 @@ func (w *recorder) claim(c coord.Coordinator, worker int) coord.Claim {
 
 func (w *recorder) extend(claim coord.Claim, ceiling generator.Tick) {
 	w.t.Helper()
-	if err := claim.Extend(w.t.Context(), coord.Progress{Ceiling: ceiling, Issued: ceiling - 50}); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, claim.Extend(w.t.Context(), coord.Progress{Ceiling: ceiling, Issued: ceiling - 50}))
 	w.look(claim.Worker())
 }
 
 func (w *recorder) release(claim coord.Claim, last generator.Tick) {
 	w.t.Helper()
-	if err := claim.Release(w.t.Context(), last); err != nil {
-		w.t.Fatal(err)
-	}
+	must.Do(w.t, claim.Release(w.t.Context(), last))
 	w.look(claim.Worker())
 }
 
@@ -286,9 +245,7 @@ func TestHistory(t *testing.T) {
 				w.compare()
 				other.compare()
 				if round == 1 {
-					if err := a.Close(); err != nil {
-						t.Fatal(err)
-					}
+					must.Do(t, a.Close())
 					w.restart()
 					w.compare()
 					persist(t, func() error { _, err := w.open().Members(t.Context()); return err })
@@ -304,23 +261,15 @@ func TestEtcdCompacted(t *testing.T) {
 	t.Parallel()
 	c := etcdtest.Start(t, etcdtest.Options{})
 	client := c.Client()
-	record := func(i int) string {
-		return `{"ceiling":` + strconv.Itoa(i) + `,"issued":0,"holder":"h","claim":"c","nonce":"n"}`
-	}
 	var last *clientv3.PutResponse
 	for i := range 3000 {
-		var err error
-		if last, err = client.Put(t.Context(), "/f/workers/0000001", record(i)); err != nil {
-			t.Fatal(err)
-		}
+		last = must.Get(client.Put(t.Context(), path("f", 1), string(stored("h", i))))(t)
 	}
 	got, err := history.Etcd(t.Context(), client, "/f/")
 	if err != nil || len(got) != 3000 || got[2999].Ceiling != 2999 || got[2999].Order != last.Header.Revision {
 		t.Fatalf("%d versions, %v", len(got), err)
 	}
-	if _, err := client.Compact(t.Context(), last.Header.Revision-10); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Compact(t.Context(), last.Header.Revision-10))(t)
 	if got, err := history.Etcd(t.Context(), client, "/f/"); err == nil {
 		t.Errorf("%d versions after a compaction", len(got))
 	} else {

@@ -31,22 +31,19 @@ const (
 	digestSize = 4 + 8
 )
 
-// The types of transactions.
+// The types of transactions that members write who serve flakeward and tests alone: nobody makes
+// containers, nodes with a time to live or another ensemble.
 const (
-	typeCreate          = 1
-	typeDelete          = 2
-	typeSetData         = 5
-	typeSetACL          = 7
-	typeCheck           = 13
-	typeMulti           = 14
-	typeCreate2         = 15
-	typeReconfig        = 16
-	typeCreateContainer = 19
-	typeDeleteContainer = 20
-	typeCreateTTL       = 21
-	typeCreateSession   = -10
-	typeCloseSession    = -11
-	typeError           = -1
+	typeCreate        = 1
+	typeDelete        = 2
+	typeSetData       = 5
+	typeSetACL        = 7
+	typeCheck         = 13
+	typeMulti         = 14
+	typeCreate2       = 15
+	typeCreateSession = -10
+	typeCloseSession  = -11
+	typeError         = -1
 )
 
 // transaction is one of a log.
@@ -202,24 +199,17 @@ func (r *jute) multi(wanted func(path string) bool) (changes []change, failed bo
 func (r *jute) record(kind int32, wanted func(path string) bool) ([]change, error) {
 	var c change
 	switch kind {
-	case typeCreate, typeCreate2, typeCreateContainer, typeCreateTTL:
+	case typeCreate, typeCreate2:
 		c = change{kind: created, path: r.string(), data: r.bytes()}
 		r.acl()
-		switch kind {
-		case typeCreateContainer:
-			r.take(4) // how often the parent has changed
-		case typeCreateTTL:
-			r.take(4 + 8)
-		default:
-			ephemeral := r.take(1)[0] != 0
-			r.take(4)
-			if ephemeral && r.err == nil && wanted(c.path) {
-				return nil, fmt.Errorf("%s ends with its session, which no record does", c.path)
-			}
+		ephemeral := r.take(1)[0] != 0
+		r.take(4) // how often the parent has changed
+		if ephemeral && r.err == nil && wanted(c.path) {
+			return nil, fmt.Errorf("%s ends with its session, which no record does", c.path)
 		}
-	case typeSetData, typeReconfig:
+	case typeSetData:
 		c = change{kind: set, path: r.string(), data: r.bytes(), version: r.int32()}
-	case typeDelete, typeDeleteContainer:
+	case typeDelete:
 		c = change{kind: deleted, path: r.string()}
 	case typeSetACL:
 		r.string()
@@ -239,7 +229,7 @@ func (r *jute) record(kind int32, wanted func(path string) bool) ([]change, erro
 			}
 		}
 	default:
-		return nil, errors.New("its type is not known here: a later ZooKeeper's?")
+		return nil, errors.New("its type is not known here: a later ZooKeeper's, or nothing that flakeward asks for")
 	}
 	if r.err != nil || c.kind == 0 || !wanted(c.path) {
 		return nil, r.err
