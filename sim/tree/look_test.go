@@ -1,34 +1,21 @@
 package tree_test
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"testing"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// noted is a way that notes what was asked.
-type noted struct {
-	way
-	asked []string
-}
-
-func (n *noted) Carry(ctx context.Context, what string, stale bool, do func(*tree.Tree) func()) error {
-	n.asked = append(n.asked, what)
-	return n.way.Carry(ctx, what, stale, do)
-}
-
 // writes returns what was asked since the last call that is no mere read.
-func (n *noted) writes() []string {
-	asked := n.asked
-	n.asked = nil
+func (w *way) writes() []string {
+	asked := w.asked
+	w.asked = nil
 	return slices.DeleteFunc(asked, func(what string) bool {
 		return slices.Contains([]string{"list the claims", "list the records", "read the host's worker ID"}, what)
 	})
@@ -37,18 +24,11 @@ func (n *noted) writes() []string {
 const inTree = 8
 
 // notedIn returns a coordinator in a cluster of 8 worker IDs.
-func notedIn(t *testing.T, kind tree.Kind, of *tree.Tree, name string) (*claims.Coordinator, *noted) {
+func notedIn(t *testing.T, kind tree.Kind, of *tree.Tree, name string) (*claims.Coordinator, *way) {
 	t.Helper()
-	n := &noted{way: way{Clock: clockguard.System{}, tree: of, tired: func() {}}}
-	c, err := claims.New(tree.NewStore(kind, name, true, n), claims.Config{Identity: coord.Identity{Host: name, Incarnation: name}, Clock: n})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := coordtest.CreateAndJoin(t.Context(), c, coord.Layout{Text: "layout", Workers: inTree}); err != nil {
-		t.Fatal(err)
-	}
-	n.writes()
-	return c, n
+	c, w := joined(t, kind, of, name, inTree, plain)
+	w.writes()
+	return c, w
 }
 
 func onBoth(t *testing.T, test func(t *testing.T, kind tree.Kind)) {
@@ -69,9 +49,7 @@ func TestAClaimThatFindsNothingWritesNothing(t *testing.T) {
 			if err != nil || c.Worker() != worker {
 				t.Fatalf("worker ID %d: %v", worker, err)
 			}
-			if err := c.Extend(t.Context(), coord.Progress{Ceiling: 9000 - 10*generator.Tick(worker)}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Extend(t.Context(), coord.Progress{Ceiling: 9000 - 10*generator.Tick(worker)}))
 			held = append(held, c)
 		}
 		late, asked := notedIn(t, kind, servers, "late")
@@ -92,9 +70,7 @@ func TestAClaimThatFindsNothingWritesNothing(t *testing.T) {
 			}
 		}
 		for _, c := range held[:6] {
-			if err := c.Release(t.Context(), 8000+100-generator.Tick(c.Worker())); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, c.Release(t.Context(), 8000+100-generator.Tick(c.Worker())))
 		}
 		r := coord.Request{Fresh: true, Latest: 1000}
 		var ahead *coord.AheadError
@@ -117,9 +93,7 @@ func TestAClaimThatLooksKeepsToItsWorkerID(t *testing.T) {
 			if err != nil || got.Worker() != 5 {
 				t.Fatalf("asked for %d: %v", worker, err)
 			}
-			if err := got.Release(t.Context(), 500); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, got.Release(t.Context(), 500))
 		}
 		got, err := c.Claim(t.Context(), coord.Request{Look: true, Worker: 5, Latest: 400})
 		if err != nil || got.Worker() == 5 {
@@ -135,9 +109,7 @@ func TestOrphansOfTwoThatLook(t *testing.T) {
 		servers := tree.New(kind)
 		holder, _ := notedIn(t, kind, servers, "holder")
 		for worker := range inTree - 1 {
-			if _, err := holder.Claim(t.Context(), coord.Request{Worker: worker}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(holder.Claim(t.Context(), coord.Request{Worker: worker}))(t)
 		}
 		var all []*claims.Coordinator
 		for i, name := range []string{"first", "second"} {

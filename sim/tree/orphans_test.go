@@ -10,10 +10,11 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// way brings one coordinator's requests to a tree, counts them, and can lose a reply.
+// way brings one coordinator's requests to a tree, notes them, and can lose a reply.
 // It is the coordinator's clock too, on which only pauses take time.
 type way struct {
 	clockguard.Clock
@@ -21,7 +22,7 @@ type way struct {
 	loses  string // the request whose reply is lost next
 	delays string // the request that is under way for long next
 	land   func() // lets that one reach the tree
-	sent   int
+	asked  []string
 	paused time.Duration
 	tired  func() // called when more was sent, or more time passed, than any test is about
 }
@@ -32,7 +33,7 @@ func (w *way) Carry(ctx context.Context, what string, _ bool, do func(*tree.Tree
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if w.sent++; w.sent > 10_000 {
+	if w.asked = append(w.asked, what); len(w.asked) > 10_000 {
 		w.tired()
 	}
 	if what == w.delays {
@@ -67,39 +68,30 @@ func (w *way) claim(ctx context.Context, c *claims.Coordinator, worker int) (coo
 	return c.Claim(ctx, coord.Request{Worker: worker, Latest: 1 << 40})
 }
 
-// joined returns a coordinator in a cluster of two worker IDs.
-func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, wrap func(claims.Store) claims.Store) (*claims.Coordinator, *way) {
+// joined returns a coordinator in a cluster of so many worker IDs.
+func joined(t *testing.T, kind tree.Kind, of *tree.Tree, name string, workers int, wrap func(claims.Store) claims.Store) (*claims.Coordinator, *way) {
 	t.Helper()
 	w := &way{Clock: clockguard.System{}, tree: of, tired: func() {}}
-	c, err := claims.New(wrap(tree.NewStore(kind, name, true, w)), claims.Config{Identity: coord.Identity{Incarnation: name}, Clock: w})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := coordtest.CreateAndJoin(t.Context(), c, coord.Layout{Text: "layout", Workers: 2}); err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(claims.New(wrap(tree.NewStore(kind, name, true, w)), claims.Config{Identity: coord.Identity{Host: name, Incarnation: name}, Clock: w}))(t)
+	coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: workers})
 	return c, w
 }
+
+func plain(s claims.Store) claims.Store { return s }
 
 // The creation of a claim reaches the servers long after its claimant gave up on it and looked for
 // it. It bars its worker ID no longer than the claimant needs for some publishes, however late.
 func TestAClaimThatLandsLateIsDeleted(t *testing.T) {
 	onBoth(t, func(t *testing.T, kind tree.Kind) {
 		servers := tree.New(kind)
-		plain := func(s claims.Store) claims.Store { return s }
-		holder, w := joined(t, kind, servers, "holder", plain)
-		kept, err := w.claim(t.Context(), holder, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		holder, w := joined(t, kind, servers, "holder", 2, plain)
+		kept := must.Get(w.claim(t.Context(), holder, 0))(t)
 		publish := func(times int) (sent int) {
-			before := w.sent
+			before := len(w.asked)
 			for range times {
-				if err := kept.Extend(t.Context(), coord.Progress{Ceiling: 100}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, kept.Extend(t.Context(), coord.Progress{Ceiling: 100}))
 			}
-			return w.sent - before
+			return len(w.asked) - before
 		}
 		if got := publish(100); got != 100 {
 			t.Errorf("100 publishes of a daemon whose claims were all answered made %d requests", got)
@@ -116,7 +108,7 @@ func TestAClaimThatLandsLateIsDeleted(t *testing.T) {
 			t.Fatalf("%d claims are there, want 2: the case is void", got)
 		}
 		publish(20)
-		other, asks := joined(t, kind, servers, "other", plain)
+		other, asks := joined(t, kind, servers, "other", 2, plain)
 		if got, err := asks.claim(t.Context(), other, coord.AnyWorker); err != nil || got.Worker() != 1 {
 			t.Errorf("the worker ID of a claim that nobody uses is not to be had: %v", err)
 		}
@@ -133,15 +125,13 @@ func (b beaten) Create(ctx context.Context, layout claims.Entry, c claims.Node) 
 }
 
 func TestLostRoundsArePaced(t *testing.T) {
-	for name, kind := range map[string]tree.Kind{"etcd": tree.Etcd, "ZooKeeper": tree.ZooKeeper} {
-		t.Run(name, func(t *testing.T) {
-			c, w := joined(t, kind, tree.New(kind), "late", func(s claims.Store) claims.Store { return beaten{s} })
-			if _, err := w.claim(t.Context(), c, coord.AnyWorker); !errors.Is(err, context.Canceled) {
-				t.Fatalf("Claim: %v, want the context's error", err)
-			}
-			if perSecond := float64(w.sent) / w.paused.Seconds(); w.paused < time.Minute || perSecond > 13 {
-				t.Errorf("%d requests in %v: too many, want 13 a second at most", w.sent, w.paused)
-			}
-		})
-	}
+	onBoth(t, func(t *testing.T, kind tree.Kind) {
+		c, w := joined(t, kind, tree.New(kind), "late", 2, func(s claims.Store) claims.Store { return beaten{s} })
+		if _, err := w.claim(t.Context(), c, coord.AnyWorker); !errors.Is(err, context.Canceled) {
+			t.Fatalf("Claim: %v, want the context's error", err)
+		}
+		if perSecond := float64(len(w.asked)) / w.paused.Seconds(); w.paused < time.Minute || perSecond > 13 {
+			t.Errorf("%d requests in %v: too many, want 13 a second at most", len(w.asked), w.paused)
+		}
+	})
 }
