@@ -24,22 +24,19 @@ func TestPlantedDisorder(t *testing.T) {
 		}, kinds{ReceivedTwice: 1, Stale: 1, Descent: 1}},
 		{"down on a connection, after another connection", func(s *stage) {
 			connection, tick := s.newest(1)
-			s.issue(1, s.of(0, tick+1, unused))
-			s.receive(1, 99, s.of(0, tick+1, unused))
+			s.give(1, 99, s.of(0, tick+1, unused))
 			s.receive(1, connection, s.lost.Run)
 		}, kinds{Descent: 1}},
 		{"down on a connection, and up from there", func(s *stage) {
 			s.down(0, 1000)
 			connection, tick := s.newest(1)
-			s.issue(1, s.of(0, tick+1, unused))
-			s.receive(1, connection, s.of(0, tick+1, unused))
+			s.give(1, connection, s.of(0, tick+1, unused))
 		}, kinds{Descent: 1, Behind: 2}},
 		{"down by more than the ring's span, in two", func(s *stage) {
 			s.back(1, 500*time.Millisecond)
 			connection, tick := s.newest(1)
 			for _, by := range []generator.Tick{1000, 500 + 1 + s.span + 1} {
-				s.issue(1, s.of(0, tick-by, unused))
-				s.receive(1, connection, s.of(0, tick-by, unused))
+				s.give(1, connection, s.of(0, tick-by, unused))
 			}
 		}, kinds{Descent: 1, Behind: 1}},
 		{"on another connection", func(s *stage) { s.receive(1, 99, s.lost.Run) }, kinds{}},
@@ -47,8 +44,7 @@ func TestPlantedDisorder(t *testing.T) {
 			s.back(1, 500*time.Millisecond)
 			connection, tick := s.newest(1)
 			for _, sequence := range []uint64{unused + 1, unused, unused + 2} {
-				s.issue(1, s.of(0, tick+1, sequence))
-				s.receive(1, connection, s.of(0, tick+1, sequence))
+				s.give(1, connection, s.of(0, tick+1, sequence))
 			}
 		}, kinds{Descent: 1}},
 		{"down by the ring's span, without a step", func(s *stage) { s.down(0, s.span) }, kinds{Descent: 1, Behind: 1}},

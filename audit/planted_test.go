@@ -35,8 +35,7 @@ func TestPlanted(t *testing.T) {
 		{"an ID on two hosts, and received from both", func(s *stage) {
 			again := s.event(0, 1, evidence.Issued).Run
 			again.N = 1
-			s.issue(2, again)
-			s.receive(2, 99, again)
+			s.give(2, 99, again)
 		}, kinds{IssuedTwice: 1, ReceivedTwice: 1, AboveCeiling: 1, Overlap: 1, Behind: 1}},
 		{"IDs twice on one host", func(s *stage) {
 			again := s.event(1, 1, evidence.Issued).Run
@@ -60,11 +59,9 @@ func TestPlanted(t *testing.T) {
 			s.hosts[0].replies = append(s.hosts[0].replies, r)
 		}, kinds{Unrecorded: 7}},
 		{"received, and recorded except for the middle", func(s *stage) {
-			l := s.end(0)
-			r := s.reply(0).IDs[0]
-			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r })
-			l[i].Run.N = 5
-			tail := l[i]
+			e := s.recorded(0, s.reply(0).IDs[0])
+			e.Run.N = 5
+			tail := *e
 			tail.Run.First, tail.Run.N = tail.Run.First+8, 12
 			s.record(0, tail)
 		}, kinds{Unrecorded: 3}},
@@ -75,22 +72,19 @@ func TestPlanted(t *testing.T) {
 			s.hosts[0].replies = append(s.hosts[0].replies, r)
 		}, kinds{Unrecorded: 10}},
 		{"received before it was made", func(s *stage) {
-			l := s.end(0)
 			r := s.reply(0)
-			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r.IDs[0] })
-			l[i].At = r.Answered + 1
+			s.recorded(0, r.IDs[0]).At = r.Answered + 1
 		}, kinds{Early: 20}},
 		{"recorded before it was asked for", func(s *stage) {
 			s.receive(1, 99, s.lost.Run)
 			s.hosts[1].replies[len(s.hosts[1].replies)-1].Asked++
 		}, kinds{Stale: 10}},
 		{"issued again after it was received", func(s *stage) {
-			l := s.end(0)
 			r := s.reply(0)
-			i := slices.IndexFunc(l, func(e evidence.Event) bool { return e.Run == r.IDs[0] })
-			again := l[i]
+			e := s.recorded(0, r.IDs[0])
+			again := *e
 			again.At, again.Run.N = r.Answered+1, 2
-			l[i].Run.First, l[i].Run.N = l[i].Run.First+1, l[i].Run.N-1
+			e.Run.First, e.Run.N = e.Run.First+1, e.Run.N-1
 			s.record(0, again)
 		}, kinds{IssuedTwice: 1, Early: 1}},
 		{"no IDs", func(s *stage) {
@@ -118,13 +112,12 @@ func TestPlanted(t *testing.T) {
 		}, kinds{}},
 		{"extended after it was given back", func(s *stage) {
 			l := &s.hosts[0].starts[0]
-			r := s.event(0, 0, evidence.Releasing)
-			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == r.Last })]
+			r, v := s.event(0, 0, evidence.Releasing), *s.givenBack()
 			v.Order, v.Ceiling = v.Order+1, r.Last+5
 			s.stored = append(s.stored, v)
 			claim := s.event(1, 1, evidence.Claimed)
 			claim.Floor = v.Ceiling
-			s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == claim.Opening })].Ceiling = v.Ceiling
+			s.version(func(v history.Version) bool { return v.Holder == claim.Opening }).Ceiling = v.Ceiling
 			*l = append(*l, evidence.Event{At: s.now, Kind: evidence.Extended, Worker: 0, Opening: r.Opening, Ceiling: v.Ceiling},
 				evidence.Event{At: s.now, Kind: evidence.Issued, Run: s.of(0, r.Last+1, 0)})
 		}, kinds{AboveCeiling: 1}},
@@ -152,10 +145,7 @@ func TestPlanted(t *testing.T) {
 			s.issue(0, s.of(3, s.hosts[0].granted+5000, 0))
 			s.issue(0, s.of(3, s.hosts[0].granted+5001, 0))
 		}, kinds{AboveCeiling: 1}},
-		{"a record lowered too far", func(s *stage) {
-			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
-			s.stored[i].Ceiling--
-		}, kinds{LeftBelow: 1, Lowered: 1}},
+		{"a record lowered too far", func(s *stage) { s.givenBack().Ceiling-- }, kinds{LeftBelow: 1, Lowered: 1}},
 		{"an opening that is not in the history", func(s *stage) {
 			s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: "x"})
 		}, kinds{UnknownClaim: 1}},
@@ -163,7 +153,7 @@ func TestPlanted(t *testing.T) {
 			s.record(0, evidence.Event{At: s.now, Kind: evidence.Claimed, Worker: 9, Opening: s.event(2, 0, evidence.Claimed).Opening})
 		}, kinds{UnknownClaim: 1}},
 		{"a write that was not fenced", func(s *stage) {
-			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 })]
+			v := *s.version(func(v history.Version) bool { return v.Worker == 0 })
 			v.Order = 1 << 40
 			s.stored = append(s.stored, v)
 		}, kinds{Unfenced: 1}},
@@ -174,7 +164,7 @@ func TestPlanted(t *testing.T) {
 		}, kinds{AboveCeiling: 1}},
 
 		{"a record lowered when all is over", func(s *stage) {
-			v := s.stored[slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == s.hosts[2].opening })]
+			v := *s.version(func(v history.Version) bool { return v.Holder == s.hosts[2].opening })
 			v.Order, v.Ceiling = 1<<40, 5
 			s.stored = append(s.stored, v)
 		}, kinds{LeftBelow: 1, Lowered: 1}},
@@ -232,22 +222,9 @@ func TestPlanted(t *testing.T) {
 			s.stored = slices.Clone(s.stored[:len(s.stored)/2])
 		}, kinds{}},
 		{"put back from a copy, and its holder went on from there", func(s *stage) {
-			s.past = append(s.past, s.stored)
-			holder := s.records[2].Holder
-			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Holder == holder })
-			s.stored = slices.Clone(s.stored[:i+1])
-			v := s.stored[i]
-			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
-			s.stored = append(s.stored, v)
+			s.restore(s.version(func(v history.Version) bool { return v.Holder == s.records[2].Holder }))
 		}, kinds{}},
-		{"put back from a copy, and one who had been replaced went on", func(s *stage) {
-			s.past = append(s.past, s.stored)
-			i := slices.IndexFunc(s.stored, func(v history.Version) bool { return v.Worker == 0 && v.Ceiling == s.released() })
-			s.stored = slices.Clone(s.stored[:i+1])
-			v := s.stored[i]
-			v.Order, v.Ceiling = 1<<40, v.Ceiling+1
-			s.stored = append(s.stored, v)
-		}, kinds{Unfenced: 1}},
+		{"put back from a copy, and one who had been replaced went on", func(s *stage) { s.restore(s.givenBack()) }, kinds{Unfenced: 1}},
 	})
 }
 

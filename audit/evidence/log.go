@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/gob"
@@ -8,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 // A log is a line that says what it is, and then one frame for each entry: the length of the payload
@@ -63,25 +65,23 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s is damaged at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// errTorn means that the log ends within a frame, or within its first line.
-var errTorn = errors.New("cut off")
-
 // reader reads the entries of a log. At its end it may be asked again: it goes on where it stood, with
 // what was appended meanwhile.
 type reader[E any] struct {
-	r      io.Reader
+	r      *bufio.Reader
 	path   string
 	magic  string // the first line; empty once it was read
-	buf    []byte // what was read and not yet consumed is buf[at:]
-	at     int
-	offset int64 // of buf[at] in the log
+	offset int64
 
 	payload bytes.Buffer
 	in      *gob.Decoder // of payload
 }
 
+// mostBytes is more than an entry has: a length is not to be trusted with memory.
+const mostBytes = 1 << 18
+
 func newReader[E any](r io.Reader, path, magic string) *reader[E] {
-	l := &reader[E]{r: r, path: path, magic: magic}
+	l := &reader[E]{r: bufio.NewReaderSize(r, mostBytes), path: path, magic: magic}
 	l.in = gob.NewDecoder(&l.payload)
 	return l
 }
@@ -111,77 +111,56 @@ func (l *reader[E]) each(f func(E) error) error {
 // Next returns the next entry, or false if no whole one has been appended yet: ask
 // again later. It does not wait. The error is a *DamageError or one of reading, and final.
 func (l *reader[E]) Next() (e E, ok bool, err error) {
-	at := l.offset
-	b, err := l.next()
-	if err == io.EOF || err == errTorn {
-		return e, false, nil
-	}
-	if err != nil {
-		return e, false, err
-	}
-	l.payload.Reset()
-	l.payload.Write(b)
-	if err := l.in.Decode(&e); err != nil || l.payload.Len() > 0 {
-		return e, false, &DamageError{Path: l.path, Offset: at, Reason: fmt.Sprintf("it is no %T (%v)", e, err)}
-	}
-	return e, true, nil
-}
-
-// next returns the next payload, which is good until the call after it. The error is
-// io.EOF at the end, errTorn, a *DamageError, or one of reading.
-func (l *reader[E]) next() ([]byte, error) {
 	if l.magic != "" {
-		err := l.need(len(l.magic))
-		have := l.buf[l.at:]
-		if !bytes.HasPrefix(have, []byte(l.magic)[:min(len(l.magic), len(have))]) {
-			return nil, &DamageError{Path: l.path, Offset: l.offset, Reason: fmt.Sprintf("its first line is not %q", l.magic)}
-		}
-		if err != nil {
-			return nil, err
+		have, whole, err := l.peek(len(l.magic))
+		switch {
+		case err != nil:
+			return e, false, err
+		case !strings.HasPrefix(l.magic, string(have)):
+			return e, false, l.damaged("its first line is not %q", l.magic)
+		case !whole:
+			return e, false, nil
 		}
 		l.consume(len(l.magic))
 		l.magic = ""
 	}
-	if err := l.need(headBytes); err != nil {
-		return nil, err
+	head, whole, err := l.peek(headBytes)
+	if err != nil || !whole {
+		return e, false, err
 	}
-	whole := headBytes + int(binary.LittleEndian.Uint32(l.buf[l.at:]))
-	if err := l.need(whole); err != nil {
-		return nil, err
+	frame := headBytes + int(binary.LittleEndian.Uint32(head))
+	b, whole, err := l.peek(frame)
+	if err != nil || !whole {
+		return e, false, err
 	}
-	payload := l.buf[l.at+headBytes : l.at+whole]
-	l.consume(whole)
-	return payload, nil
+	l.payload.Reset()
+	l.payload.Write(b[headBytes:])
+	if err := l.in.Decode(&e); err != nil || l.payload.Len() > 0 {
+		return e, false, l.damaged("it is no %T (%v)", e, err)
+	}
+	l.consume(frame)
+	return e, true, nil
+}
+
+// peek returns the next n bytes, and whether they are all there yet.
+func (l *reader[E]) peek(n int) (b []byte, whole bool, err error) {
+	b, err = l.r.Peek(n)
+	switch {
+	case err == io.EOF:
+		return b, false, nil
+	case err == bufio.ErrBufferFull:
+		return nil, false, l.damaged("no entry has %d bytes", n)
+	case err != nil:
+		return nil, false, fmt.Errorf("%s: %w", l.path, err)
+	}
+	return b, true, nil
 }
 
 func (l *reader[E]) consume(n int) {
-	l.at += n
+	_, _ = l.r.Discard(n) // they are there
 	l.offset += int64(n)
 }
 
-// need reads until n bytes are there. It returns io.EOF if the log ends with nothing
-// left, and errTorn if it ends with less than n.
-func (l *reader[E]) need(n int) error {
-	for len(l.buf)-l.at < n {
-		if l.at > 0 {
-			l.buf = l.buf[:copy(l.buf, l.buf[l.at:])]
-			l.at = 0
-		}
-		if len(l.buf) == cap(l.buf) {
-			// By what is there, not by n: a length is not to be trusted with memory.
-			l.buf = append(make([]byte, 0, max(1<<16, 2*cap(l.buf))), l.buf...)
-		}
-		got, err := l.r.Read(l.buf[len(l.buf):cap(l.buf)])
-		l.buf = l.buf[:len(l.buf)+got]
-		switch {
-		case got > 0:
-		case err == io.EOF && len(l.buf) == 0:
-			return io.EOF
-		case err == io.EOF:
-			return errTorn
-		case err != nil:
-			return fmt.Errorf("%s: %w", l.path, err)
-		}
-	}
-	return nil
+func (l *reader[E]) damaged(format string, args ...any) error {
+	return &DamageError{Path: l.path, Offset: l.offset, Reason: fmt.Sprintf(format, args...)}
 }
