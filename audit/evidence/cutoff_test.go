@@ -40,39 +40,15 @@ func sampleReplies() []Reply {
 	}
 }
 
-// opening makes a log at path: what adds an entry to it, and what closes it.
-type opening[E any] func(tb testing.TB, path string) (add func(E) error, done func() error)
-
-func openEvents(tb testing.TB, path string) (func(Event) error, func() error) {
-	l, err := OpenEvents(path)
-	must.Do(tb, err)
-	return l.Add, l.Close
-}
-
-func openReplies(tb testing.TB, path string) (func(Reply) error, func() error) {
-	l, err := CreateReplies(path)
-	must.Do(tb, err)
-	return func(r Reply) error { return errors.Join(l.Add(r), l.Flush()) }, l.Close
-}
-
 // written returns the bytes of a log, and where each entry begins; the last is the end.
-func written[E any](tb testing.TB, entries []E, open opening[E]) (data []byte, starts []int) {
-	tb.Helper()
-	path := filepath.Join(tb.TempDir(), "log")
-	add, done := open(tb, path)
-	note := func() {
-		info, err := os.Stat(path)
-		must.Do(tb, err)
-		starts = append(starts, int(info.Size()))
-	}
-	note()
+func written[E any](t *testing.T, magic string, entries []E) (data []byte, starts []int) {
+	t.Helper()
+	var code encoder
+	data, starts = []byte(magic), []int{len(magic)}
 	for _, e := range entries {
-		must.Do(tb, add(e))
-		note()
+		data = append(data, must.Get(code.frame(e))(t)...)
+		starts = append(starts, len(data))
 	}
-	must.Do(tb, done())
-	data, err := os.ReadFile(path)
-	must.Do(tb, err)
 	return data, starts
 }
 
@@ -114,28 +90,25 @@ func testCutOff[E any](t *testing.T, data []byte, starts []int, want []E, read f
 }
 
 func TestEventsCutOffOrDamaged(t *testing.T) {
-	data, starts := written(t, sampleEvents(), openEvents)
+	data, starts := written(t, eventsMagic, sampleEvents())
 	testCutOff(t, data, starts, sampleEvents(), readerOf[Event](eventsMagic))
 }
 
 func TestRepliesCutOffOrDamaged(t *testing.T) {
-	data, starts := written(t, sampleReplies(), openReplies)
+	data, starts := written(t, repliesMagic, sampleReplies())
 	testCutOff(t, data, starts, sampleReplies(), readerOf[Reply](repliesMagic))
 }
 
 func TestATailFollows(t *testing.T) {
-	data, _ := written(t, sampleReplies(), openReplies)
+	data, _ := written(t, repliesMagic, sampleReplies())
 	path := filepath.Join(t.TempDir(), "log")
-	f, err := os.Create(path)
-	must.Do(t, err)
+	f := must.Get(os.Create(path))(t)
 	defer f.Close()
-	tail, err := OpenTail(path)
-	must.Do(t, err)
+	tail := must.Get(OpenTail(path))(t)
 	defer tail.Close()
 	var got []Reply
 	for i := range data { // a byte at a time
-		_, err := f.Write(data[i : i+1])
-		must.Do(t, err)
+		must.Get(f.Write(data[i : i+1]))(t)
 		r, ok, err := tail.Next()
 		must.Do(t, err)
 		if ok {
