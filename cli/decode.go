@@ -30,7 +30,7 @@ func decodeCommand(own paths) *urfave.Command {
 			if err != nil {
 				return err
 			}
-			out, table := bufio.NewWriter(c.App.Writer), newIDTable(ids.layout, ids.coder)
+			out, table := bufio.NewWriter(c.App.Writer), newIDTable(ids)
 			err = words.each(func(word string, rounded bool) (wrong, err error) {
 				id, parts, wrong := ids.parse(word)
 				switch {
@@ -39,7 +39,7 @@ func decodeCommand(own paths) *urfave.Command {
 				case c.Bool(jsonName):
 					return nil, json.NewEncoder(out).Encode(ids.object(id, parts, rounded))
 				case words.good == 0:
-					table.heading(out)
+					table.line(out, table.titles, "")
 				}
 				table.row(out, id, parts, rounded)
 				return nil, nil

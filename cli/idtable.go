@@ -15,42 +15,28 @@ import (
 // idTable shows decoded IDs. Its columns are as wide as the layout's largest
 // values, so that rows can be printed as they come.
 type idTable struct {
-	columns []column
-	time    string      // form of the time column, as exact as the layout is
-	wide    int         // of the time column
-	coder   *form.Coder // of the other forms
+	*ids
+	titles []any
+	format string // of a line
+	time   string // as exact as the layout is
 }
 
-// column is one of the layout's number fields.
-type column struct {
-	field generator.Field
-	width int
-}
-
-const idWidth = 19 // digits of 2^63 - 1
-
-func newIDTable(layout *generator.Layout, coder *form.Coder) idTable {
-	t := idTable{time: layouts.TimeFormat(layout), coder: coder}
-	t.wide = len(time.Time{}.Format(t.time))
-	for _, f := range layouts.Numbers(layout) {
-		digits := len(strconv.FormatUint(layout.Max(f), 10))
-		t.columns = append(t.columns, column{field: f, width: max(digits, len(f.String()))})
+func newIDTable(of *ids) *idTable {
+	t := &idTable{ids: of, time: layouts.TimeFormat(of.layout)}
+	add := func(title any, width int) {
+		t.titles = append(t.titles, title)
+		t.format += fmt.Sprintf("%%%dv  ", width)
+	}
+	add("id", -len("9223372036854775807"))
+	add("time", -len(time.Time{}.Format(t.time)))
+	for _, f := range layouts.Numbers(of.layout) {
+		digits := strconv.FormatUint(of.layout.Max(f), 10)
+		add(f, max(len(digits), len(f.String())))
+	}
+	for _, f := range forms(of.coder) {
+		add(f, -f.Width())
 	}
 	return t
-}
-
-// heading and row ignore errors of out, which is buffered: they show at the
-// flush.
-func (t idTable) heading(out io.Writer) {
-	var line strings.Builder
-	fmt.Fprintf(&line, "%-*s  %-*s", idWidth, "id", t.wide, "time")
-	for _, c := range t.columns {
-		fmt.Fprintf(&line, "  %*s", c.width, c.field)
-	}
-	for _, f := range forms(t.coder) {
-		fmt.Fprintf(&line, "  %-*s", f.Width(), f)
-	}
-	_, _ = fmt.Fprintln(out, strings.TrimRight(line.String(), " "))
 }
 
 // forms are those that IDs are shown in beside the integer. A UUID needs the cluster's own.
@@ -61,16 +47,21 @@ func forms(coder *form.Coder) []form.Form {
 	return []form.Form{form.Base62, form.UUID}
 }
 
-func (t idTable) row(out io.Writer, id int64, parts generator.Parts, rounded bool) {
-	_, _ = fmt.Fprintf(out, "%-*d  %s", idWidth, id, parts.Time.Format(t.time))
-	for _, c := range t.columns {
-		_, _ = fmt.Fprintf(out, "  %*d", c.width, parts.Value(c.field))
+// line ignores errors of out, which is buffered: they show at the flush.
+func (t *idTable) line(out io.Writer, cells []any, note string) {
+	_, _ = fmt.Fprintln(out, strings.TrimRight(fmt.Sprintf(t.format, cells...)+note, " "))
+}
+
+func (t *idTable) row(out io.Writer, id int64, parts generator.Parts, rounded bool) {
+	cells, note := []any{id, parts.Time.Format(t.time)}, ""
+	for _, f := range layouts.Numbers(t.layout) {
+		cells = append(cells, parts.Value(f))
 	}
 	for _, f := range forms(t.coder) {
-		_, _ = fmt.Fprintf(out, "  %s", t.coder.Append(nil, f, id))
+		cells = append(cells, string(t.coder.Append(nil, f, id)))
 	}
 	if rounded {
-		_, _ = fmt.Fprint(out, "  may be rounded")
+		note = "may be rounded"
 	}
-	_, _ = fmt.Fprintln(out)
+	t.line(out, cells, note)
 }

@@ -36,8 +36,7 @@ type options struct {
 	cluster     string // a UUID in lower case, if one is demanded
 	demands     bool
 
-	dial    func(context.Context) (net.Conn, error) // nil: the socket
-	network string
+	dial func(context.Context) (net.Conn, error) // nil: the socket
 }
 
 // MaxAge bounds how old an ID from stock may be when it is handed out: from 0, with which every
@@ -138,19 +137,11 @@ type Client struct {
 	ended chan struct{} // closed when the fetcher is gone
 }
 
-// networkOf is the network of a socket: TCP for host:port, such as 127.0.0.1:7070, without a slash.
-func networkOf(socket string) string {
-	if _, _, err := net.SplitHostPort(socket); err == nil && !strings.Contains(socket, "/") {
-		return "tcp"
-	}
-	return "unix"
-}
-
 // Open makes a client of the daemon at a socket, which is the path of a Unix socket, or host:port
 // where the daemon has such an address (its --listen). It does not connect: that is done when the
 // first ID is asked for. It fails only if an option is out of its range or the path is empty.
 func Open(socket string, opts ...Option) (*Client, error) {
-	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30, network: networkOf(socket)}
+	o := options{maxAge: DefaultMaxAge, dialTimeout: DefaultDialTimeout, timeout: DefaultTimeout, largest: 1 << 30}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -159,9 +150,12 @@ func Open(socket string, opts ...Option) (*Client, error) {
 	}
 	c := &Client{nothing: &run{}, socket: socket, options: o, wake: make(chan struct{}, 1), ended: make(chan struct{})}
 	if c.dial == nil {
+		network := "unix"
+		if _, _, err := net.SplitHostPort(socket); err == nil && !strings.Contains(socket, "/") {
+			network = "tcp"
+		}
 		c.dial = func(ctx context.Context) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, c.network, c.socket)
+			return new(net.Dialer).DialContext(ctx, network, socket)
 		}
 	}
 	c.current.Store(c.nothing)

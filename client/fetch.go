@@ -239,8 +239,9 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 		return c.means(err, greeting)
 	}
 	said := info.Parse(text)
-	most := maxCount(said)
-	if most == 0 {
+	text, _ = said.Get(info.MaxCount)
+	most, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || most < 1 {
 		return &ProtocolError{Socket: c.socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most, l.origin = min(most, c.largest), originOf(said)

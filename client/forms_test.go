@@ -15,6 +15,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -28,11 +29,8 @@ func withCoder(t *testing.T, d string) (*daemontest.Daemon, func(f client.Form, 
 	c.Socket.MaxCount = 1000
 	daemon := daemontest.Start(t, c)
 	layout := must.Get(generator.ParseLayout(c.IDs.Layout))(t)
-	_, cluster, _ := strings.Cut(daemon.Log.String(), "joined the cluster: coordinator="+c.Cluster.Coord+" cluster=")
-	if len(cluster) < 36 {
-		t.Fatalf("the log does not name the cluster:\n%s", daemon.Log)
-	}
-	coder := form.New(layout, cluster[:36])
+	said := must.Get(open(t, c.Socket.Path).Info(t.Context()))(t)
+	coder := form.New(layout, info.Parse(said).Map()[info.Cluster])
 	return daemon, func(f client.Form, text string) int64 {
 		id, err := coder.Parse(form.Form(f), text)
 		if err != nil {

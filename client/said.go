@@ -2,23 +2,11 @@ package client
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/flakeward/flakeward/internal/info"
 	"github.com/flakeward/flakeward/internal/wire"
 )
-
-// maxCount is how many IDs one request may ask for; 0: INFO does not say, as no flakeward daemon
-// does.
-func maxCount(said info.Info) int64 {
-	text, _ := said.Get(info.MaxCount)
-	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n > 0 {
-		return n
-	}
-	return 0
-}
 
 // refused is the error for a refusal of the daemon.
 func refused(r wire.Refused) error {

@@ -60,33 +60,26 @@ func TestCheckTarget(t *testing.T) {
 		name string
 		to   generator.Tick
 		want string // part of the error; empty: none
+		even bool   // where it is forced
 	}{
-		{"ahead", at(15 * time.Minute), ""},
-		{"the tick that the clock is in", at(0), "--force"},
-		{"one before", at(-time.Millisecond), "has passed"},
-		{"long ago", 0, "has passed"},
-		{"just enough", at(10 * time.Minute), ""},
-		{"just not enough", at(10*time.Minute - time.Millisecond), "less than the 10m0s that daemons may have been granted, the longest window that the cluster ever had"},
-		{"just within", at(25*time.Hour - time.Millisecond), ""},
-		{"just beyond", at(25 * time.Hour), "more than --max"},
-		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again"},
-		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again"},
-		{"the last but one", c.Layout.MaxTick() - 1, "--force"},
+		{"ahead", at(15 * time.Minute), "", false},
+		{"the tick that the clock is in", at(0), "--force", false},
+		{"one before", at(-time.Millisecond), "has passed", true},
+		{"long ago", 0, "has passed", true},
+		{"just enough", at(10 * time.Minute), "", false},
+		{"just not enough", at(10*time.Minute - time.Millisecond), "less than the 10m0s that daemons may have been granted, the longest window that the cluster ever had", false},
+		{"just within", at(25*time.Hour - time.Millisecond), "", false},
+		{"just beyond", at(25 * time.Hour), "more than --max", false},
+		{"the last tick", c.Layout.MaxTick(), "no ID could ever be issued again", true},
+		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again", true},
+		{"the last but one", c.Layout.MaxTick() - 1, "--force", false},
 	} {
 		err := c.CheckTarget(k.to, noon, Limits{Furthest: Furthest})
 		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)) {
 			t.Errorf("%s: %v, want %q", k.name, err, k.want)
 		}
-	}
-	forced := Limits{Furthest: Furthest, Forced: true}
-	for _, to := range []generator.Tick{c.Layout.MaxTick() - 1, at(time.Second), at(30 * time.Minute)} {
-		if err := c.CheckTarget(to, noon, forced); err != nil {
-			t.Errorf("forced: %v", err)
-		}
-	}
-	for _, to := range []generator.Tick{c.Layout.MaxTick(), at(-time.Second)} {
-		if err := c.CheckTarget(to, noon, forced); err == nil {
-			t.Errorf("tick %d is taken when it is forced", to)
+		if err := c.CheckTarget(k.to, noon, Limits{Furthest: Furthest, Forced: true}); (err != nil) != k.even {
+			t.Errorf("%s, forced: %v", k.name, err)
 		}
 	}
 }
