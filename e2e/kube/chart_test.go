@@ -2,10 +2,6 @@
 
 package kube
 
-import (
-	"github.com/flakeward/flakeward/audit/evidence"
-)
-
 // chart is the Helm chart, from this directory.
 const chart = "../../deploy/helm/flakeward"
 
@@ -19,38 +15,31 @@ func chartArgs(command string, values ...string) []string {
 }
 
 // byChart has helm install what the manifests installed before, beside it a pod with a daemon of its
-// own, upgrade the release under load, and take it down. It returns the windows of what was done.
-func (n *node) byChart() (windows []window) {
+// own, upgrade the release under load, and take it down.
+func (n *node) byChart() {
 	n.namespaces()
 	n.kubectl("create", "namespace", system)
 	n.kubectl("label", "namespace", system, "pod-security.kubernetes.io/enforce=privileged")
 	n.operator()
 	n.taken()
 	helm := func(args ...string) { n.do("helm", append(args, "--wait", "--timeout", long.String())...) }
-	during := func(name string, do func()) {
-		w := window{name: name, from: evidence.Now()}
-		do()
-		n.grow("one", "chart")
-		w.to = evidence.Now()
-		windows = append(windows, w)
-		n.Logf("%s: %v after the first process", name, n.age())
-	}
+	grow := func() { n.grow("one", "chart") }
 	helm(chartArgs("install", "cluster.empty=true")...)
 	n.deploy("one", "chart", steady)
 	n.await("one", "deployment/chart")
-	during("a pod with a daemon of its own, beside the chart's", func() {
+	n.during("a pod with a daemon of its own, beside the chart's", false, func() {
 		n.kubectl("apply", "-k", "sidecar")
 		n.await("one", "deployment/sidecar")
 		n.grow("one", "sidecar")
-	})
-	during("the chart's release upgraded to the next image, and monitored", func() {
+	}, grow)
+	n.during("the chart's release upgraded to the next image, and monitored", false, func() {
 		old := append(n.pods(system, daemonPods), n.pods(system, driverPods)...)
 		helm(chartArgs("upgrade", "image.tag=kube-next", "csi.image.tag=kube-next", "monitoring.enabled=true")...)
 		for _, pod := range old {
 			n.awaitGone(system, pod)
 		}
 		n.grow("one", "sidecar")
-	})
+	}, grow)
 	n.monitored()
 	n.kubectl("delete", "-k", "sidecar", "--timeout="+long.String())
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
@@ -61,5 +50,4 @@ func (n *node) byChart() (windows []window) {
 	}
 	n.kubectl("delete", "namespace", system, "--timeout="+long.String())
 	n.nothingLeft()
-	return windows
 }

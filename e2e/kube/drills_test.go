@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,24 +63,29 @@ func TestNode(t *testing.T) {
 	n.await("two", "deployment/app")
 	n.Logf("FIGURE both applications run %v after the first process", n.age())
 
-	var windows []window
 	for _, d := range drills {
-		w := window{name: d.name, from: evidence.Now(), mayFail: d.mayFail}
-		d.do(n)
-		n.flows()
-		w.to = evidence.Now()
-		windows = append(windows, w)
-		n.Logf("%s: %v after the first process", d.name, n.age())
+		n.during(d.name, d.mayFail, func() { d.do(n) }, n.flows)
 	}
 	n.uninstall()
-	windows = append(windows, n.byChart()...)
-	windows = append(windows, n.byOwnEtcd()...)
-	j, err := judge(recordedDir, windows)
+	n.byChart()
+	n.byOwnEtcd()
+	j, err := judge(recordedDir, n.windows)
 	n.must(err)
-	j.verdict(n, windows)
+	j.verdict(n)
 	n.Logf("FIGURE beside a greedy pod, half of the other's requests took %v at most, 99%% of them %v; 10 ms are aimed at",
 		j.quantile("two/calm", 0.5), j.quantile("two/calm", 0.99))
 	n.Logf("FIGURE all of it took %v", n.age())
+}
+
+// during does one thing after the other, and notes the time that they took.
+func (n *node) during(name string, mayFail bool, steps ...func()) {
+	w := window{name: name, from: evidence.Now(), mayFail: mayFail}
+	for _, do := range steps {
+		do()
+	}
+	w.to = evidence.Now()
+	n.windows = append(n.windows, w)
+	n.Logf("%s: %v after the first process", name, n.age())
 }
 
 // wantRestricted wants the namespace to refuse what an application without a CSI driver would need.
@@ -242,19 +248,33 @@ func (n *node) sendAway(set, label string) (back func()) {
 
 // killDaemon has the kernel end the daemon's process. The next one takes the place of its socket.
 func (n *node) killDaemon() {
-	n.do("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", n.container(daemonPods))
-	n.until("the daemon's container is started again", func() (string, bool) {
-		out, err := n.try("kubectl", "-n", system, "get", "pods", "-l", daemonPods, "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")
-		return out, err == nil && strings.Trim(out, "0 ") != ""
-	})
-	n.await(system, daemon)
+	n.kill(n.pods(system, daemonPods)[0], daemon)
 	n.flows()
 }
 
-// container is the ID of the first container of the first pod with a label.
-func (n *node) container(label string) string {
-	id := n.kubectl("-n", system, "get", "pods", "-l", label, "-o", "jsonpath={.items[0].status.containerStatuses[0].containerID}")
-	return strings.TrimPrefix(id, "containerd://")
+// kill has the kernel end the process of a set's pod, and waits until it is ready again.
+func (n *node) kill(pod, set string) {
+	n.Helper()
+	before := n.restarts(pod)
+	n.killContainer(pod)
+	n.until(pod+" is started again, and ready", func() (string, bool) {
+		out, err := n.try("kubectl", "-n", system, "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=1s")
+		return out, err == nil && n.restarts(pod) > before
+	})
+	n.await(system, set)
+}
+
+func (n *node) restarts(pod string) int {
+	n.Helper()
+	count, err := strconv.Atoi(n.kubectl("-n", system, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))
+	n.must(err)
+	return count
+}
+
+func (n *node) killContainer(pod string) {
+	n.Helper()
+	id := n.kubectl("-n", system, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
+	n.do("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", strings.TrimPrefix(id, "containerd://"))
 }
 
 // greed has one pod ask for all that there is, and another one ID each millisecond.

@@ -7,10 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
-
-	"github.com/flakeward/flakeward/audit/evidence"
 )
 
 // Where the volumes of the members of etcd are, and the claim of one of them.
@@ -22,15 +19,14 @@ const (
 
 // byOwnEtcd has helm install daemons with an etcd of their own, on a node with services and DNS,
 // does to its members what may happen to them, under load, and takes it all down. After that the
-// manifests do the same with TLS. It returns the windows of what was done.
-func (n *node) byOwnEtcd() (windows []window) {
+// manifests do the same with TLS.
+func (n *node) byOwnEtcd() {
 	n.services()
 	n.namespaces()
-	windows = append(windows, n.withEtcdOfTheChart()...)
-	windows = append(windows, n.withEtcdOfTheManifests()...)
+	n.withEtcdOfTheChart()
+	n.withEtcdOfTheManifests()
 	n.kubectl("delete", "-f", "dns.yaml", "--timeout="+long.String())
 	n.nothingLeft()
-	return windows
 }
 
 // services gives the node the addresses of services, and their names.
@@ -69,19 +65,8 @@ spec:
 `)
 }
 
-// emptyDirectory removes all that is in a directory.
-func emptyDirectory(path string) error {
-	entries, err := os.ReadDir(path)
-	for _, e := range entries {
-		if err == nil {
-			err = os.RemoveAll(filepath.Join(path, e.Name()))
-		}
-	}
-	return err
-}
-
 // withEtcdOfTheChart is the release with etcd.enabled alone, besides the images of the drills.
-func (n *node) withEtcdOfTheChart() (windows []window) {
+func (n *node) withEtcdOfTheChart() {
 	n.freshNode()
 	if out, err := n.try("helm", "install", "flakeward", chart, "--namespace", system); err == nil || !strings.Contains(out, "etcd.enabled=true") {
 		n.Errorf("helm without a coordinator says: %v\n%s", err, out)
@@ -96,24 +81,14 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 	n.grow("one", "own")
 	n.Logf("FIGURE an etcd of three members, daemons and an application on them take %v from helm install on", n.age()-began)
 
-	during := func(name string, do func()) {
-		w := window{name: name, from: evidence.Now()}
-		do()
-		n.granted()
-		n.grow("one", "own")
-		w.to = evidence.Now()
-		windows = append(windows, w)
-		n.Logf("%s: %v after the first process", name, n.age())
-	}
-	during("a member of etcd killed, the leader", func() { n.killMember(n.leader()) })
-	during("a member of etcd loses its volume, and is repaired", n.loseVolume)
-	during("the members of etcd restarted, one after the other", func() {
+	grow := func() { n.grow("one", "own") }
+	n.during("a member of etcd killed, the leader", false, func() { n.kill(n.leader(), etcdSet) }, n.granted, grow)
+	n.during("a member of etcd loses its volume, and is repaired", false, n.loseVolume, n.granted, grow)
+	n.during("the members of etcd restarted, one after the other", false, func() {
 		n.kubectl("-n", system, "rollout", "restart", etcdSet)
 		n.await(system, etcdSet)
-	})
-	during("the daemon updated on its etcd", func() {
-		n.update(daemon, daemonPods)
-	})
+	}, n.granted, grow)
+	n.during("the daemon updated on its etcd", false, func() { n.update(daemon, daemonPods) }, n.granted, grow)
 	n.kubectl("-n", "one", "delete", "deployment", "own", "--timeout="+long.String())
 	n.kubectl("-n", "one", "wait", "--for=delete", "pod", "-l", "app=own", "--timeout="+long.String())
 	n.do("helm", "uninstall", "flakeward", "--namespace", system, "--wait", "--timeout", long.String())
@@ -121,11 +96,10 @@ func (n *node) withEtcdOfTheChart() (windows []window) {
 		n.Errorf("of the members' volumes there are %v after helm uninstall", claims)
 	}
 	n.removeNode()
-	return windows
 }
 
 // withEtcdOfTheManifests is the component etcd with TLS.
-func (n *node) withEtcdOfTheManifests() (windows []window) {
+func (n *node) withEtcdOfTheManifests() {
 	n.freshNode()
 	secret := func(name, certificate string) {
 		n.kubectl("-n", system, "create", "secret", "generic", name, "--from-file=ca.crt="+n.pki("ca.crt"),
@@ -140,16 +114,11 @@ func (n *node) withEtcdOfTheManifests() (windows []window) {
 	n.await(system, driver)
 	n.deploy("one", "tls", steady)
 	n.await("one", "deployment/tls")
-	w := window{name: "with TLS: a member of etcd killed", from: evidence.Now()}
-	n.grow("one", "tls")
-	n.killMember("flakeward-etcd-0")
-	n.granted()
-	n.grow("one", "tls")
-	w.to = evidence.Now()
+	grow := func() { n.grow("one", "tls") }
+	n.during("with TLS: a member of etcd killed", false, grow, func() { n.kill("flakeward-etcd-0", etcdSet) }, n.granted, grow)
 	n.kubectl("delete", "-f", "apps.yaml", "--timeout="+long.String())
 	n.kubectl("delete", "-k", "etcd", "--timeout="+long.String())
 	n.removeNode()
-	return []window{w}
 }
 
 // removeNode takes away what freshNode made.
@@ -188,31 +157,6 @@ func (n *node) leader() string {
 	return ""
 }
 
-// killMember has the kernel end a member's process, and waits until it is one again.
-func (n *node) killMember(pod string) {
-	n.Helper()
-	before := n.restarts(pod)
-	n.killContainer(pod)
-	n.until(pod+" is started again, and ready", func() (string, bool) {
-		out, err := n.try("kubectl", "-n", system, "wait", "--for=condition=Ready", "pod/"+pod, "--timeout=1s")
-		return out, err == nil && n.restarts(pod) > before
-	})
-	n.await(system, etcdSet)
-}
-
-func (n *node) restarts(pod string) int {
-	n.Helper()
-	count, err := strconv.Atoi(n.kubectl("-n", system, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].restartCount}"))
-	n.must(err)
-	return count
-}
-
-func (n *node) killContainer(pod string) {
-	n.Helper()
-	id := n.kubectl("-n", system, "get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].containerID}")
-	n.do("ctr", "-a", containerd, "-n", "k8s.io", "tasks", "kill", "--signal", "SIGKILL", strings.TrimPrefix(id, "containerd://"))
-}
-
 // repair is the documented one.
 var repair = regexp.MustCompile("(?s)```sh\n(# member repair\n.*?)```")
 
@@ -220,7 +164,7 @@ var repair = regexp.MustCompile("(?s)```sh\n(# member repair\n.*?)```")
 func (n *node) loseVolume() {
 	const lost = "flakeward-etcd-1"
 	volume := n.kubectl("-n", system, "get", "pvc", "data-"+lost, "-o", "jsonpath={.spec.volumeName}")
-	n.must(emptyDirectory(filepath.Join(volumesDir, volume)))
+	n.do("find", filepath.Join(volumesDir, volume), "-mindepth", "1", "-delete")
 	n.killContainer(lost)
 	n.until("the member without its volume refuses to start", func() (string, bool) {
 		out, err := n.try("kubectl", "-n", system, "logs", lost, "--tail=20")

@@ -104,9 +104,9 @@ func (j *judgement) quantile(name string, share float64) time.Duration {
 }
 
 // verdict prints the figures, and fails what is broken.
-func (j *judgement) verdict(n *node, windows []window) {
+func (j *judgement) verdict(n *node) {
 	requests := 0
-	for _, w := range append(windows, window{name: outside}) {
+	for _, w := range append(n.windows, window{name: outside}) {
 		n.Logf("FIGURE %s: in %v %d requests answered, the longest after %v, %d failed", w.name,
 			time.Duration(w.to-w.from).Round(100*time.Millisecond), j.got[w.name], j.longest[w.name].Round(100*time.Microsecond), j.lost[w.name])
 		requests += j.got[w.name]

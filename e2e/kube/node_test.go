@@ -27,8 +27,9 @@ const long = 2 * time.Minute
 // node is a Kubernetes of one node, in the namespaces of this process.
 type node struct {
 	*testing.T
-	began time.Time
-	ended chan string // programs that should not have
+	began   time.Time
+	ended   chan string // programs that should not have
+	windows []window    // of what was done
 }
 
 // startNode brings the node up. The end of process 1 takes it down.
@@ -91,23 +92,6 @@ func (n *node) program(name string) string {
 		return name // the host's
 	}
 	return path
-}
-
-func (n *node) pki(file string) string { return filepath.Join(runDir, "pki", file) }
-
-func (n *node) certify() {
-	p, err := newPKI(filepath.Join(runDir, "pki"))
-	n.must(err)
-	n.must(p.issue("apiserver", "kube-apiserver", nil, []string{"kubernetes.default.svc", "localhost"}, "127.0.0.1", nodeAddress, "10.96.0.1"))
-	n.must(p.issue("admin", "admin", []string{"system:masters"}, nil))
-	n.must(p.issue("kube-controller-manager", "system:kube-controller-manager", nil, nil))
-	n.must(p.issue("kube-scheduler", "system:kube-scheduler", nil, nil))
-	n.must(p.issue("kube-proxy", "system:kube-proxy", nil, nil))
-	n.must(p.issue("etcd", "etcd", nil, []string{"flakeward-etcd-0.flakeward-etcd-peers", "flakeward-etcd-1.flakeward-etcd-peers",
-		"flakeward-etcd-2.flakeward-etcd-peers", "flakeward-etcd", "localhost"}, "127.0.0.1"))
-	n.must(p.issue("kubelet", "system:node:"+nodeName, []string{"system:nodes"}, []string{nodeName}, nodeAddress))
-	n.must(p.issue("kubelet-client", "kubelet-client", nil, nil))
-	n.must(p.issue("flakeward", "flakeward", nil, []string{"flakeward"}))
 }
 
 // configure writes what the programs read.

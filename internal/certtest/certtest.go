@@ -88,6 +88,13 @@ func (ca *CA) ExpiredClient(name string) Pair {
 	return ca.pair(expired(client(name)), x509.ExtKeyUsageClientAuth)
 }
 
+// Issue makes a certificate for whom the subject names, as a client, and as a server that is known by
+// names and at addresses.
+func (ca *CA) Issue(subject pkix.Name, names []string, addresses ...net.IP) Pair {
+	ca.t.Helper()
+	return ca.pair(&x509.Certificate{Subject: subject, DNSNames: names, IPAddresses: addresses}, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+}
+
 // ServerConfig is a server's configuration. With clients, it demands a certificate
 // that this authority has signed.
 func (ca *CA) ServerConfig(p Pair, clients bool) *tls.Config {
