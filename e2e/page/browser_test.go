@@ -2,10 +2,8 @@ package page
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -13,16 +11,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/accessibility"
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/flakeward/flakeward/internal/must"
 )
 
-// browser is a real one.
+// browser is a real one, which scripts/need chromium installs.
 type browser struct {
 	t      *testing.T
 	ctx    context.Context
@@ -34,18 +32,7 @@ type browser struct {
 
 func open(t *testing.T) *browser {
 	t.Helper()
-	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			program = path
-			break
-		}
-	}
-	if program == "" {
-		t.Fatal("there is no Chromium: scripts/need chromium installs it")
-	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
-		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.UserDataDir(t.TempDir()), chromedp.WindowSize(1280, 900))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox) // which root cannot have
 	}
@@ -79,7 +66,7 @@ func open(t *testing.T) *browser {
 	if listening != nil {
 		t.Fatal(listening)
 	}
-	call(b, network.Enable, network.EnableParams{})
+	must.Get(chromedp.Call(b.ctx, network.Enable, network.EnableParams{}))(t)
 	return b
 }
 
@@ -98,34 +85,13 @@ func (b *browser) complaints() []string {
 
 func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, steps...); err != nil {
-		b.t.Fatal(err)
-	}
+	must.Do(b.t, chromedp.Do(b.ctx, steps...))
 }
 
 // ask returns what an action finds.
 func ask[T any](b *browser, action chromedp.Action[T]) T {
 	b.t.Helper()
-	found, err := chromedp.Run(b.ctx, action)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return found
-}
-
-// call sends a command.
-func call[P, R any](b *browser, command cdp.Command[P, R], params P) R {
-	b.t.Helper()
-	reply, err := chromedp.Call(b.ctx, command, params)
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return reply
-}
-
-func (b *browser) visit(url string) {
-	b.t.Helper()
-	b.do(chromedp.Navigate(url))
+	return must.Get(chromedp.Run(b.ctx, action))(b.t)
 }
 
 // until waits until a condition holds on the page, and returns how long that took.
@@ -148,14 +114,9 @@ func (b *browser) until(what, condition string) time.Duration {
 
 func (b *browser) scheme(name string) {
 	b.t.Helper()
-	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	must.Get(chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"}},
-	})
-}
-
-func (b *browser) size(width, height int64) {
-	b.t.Helper()
-	b.do(chromedp.EmulateViewport(width, height))
+	}))(b.t)
 }
 
 // tooWide names what reaches beyond the right end of the page, if that can be scrolled to.
@@ -201,44 +162,15 @@ func (b *browser) legible(t *testing.T) {
 	}
 }
 
-// control is something that can be used, or stands for a picture, as a screen reader has it.
-type control struct{ Role, Name string }
-
-// controls walks the accessibility tree.
-func (b *browser) controls() (all []control) {
-	b.t.Helper()
-	for _, n := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
-		of := control{valueOf(n.Role), valueOf(n.Name)}
-		switch strings.ToLower(of.Role) {
-		case "button", "link", "textbox", "searchbox", "combobox", "checkbox", "radio", "disclosuretriangle", "region", "img", "image":
-			if !n.Ignored {
-				all = append(all, of)
-			}
-		}
-	}
-	return all
-}
-
-func valueOf(v *accessibility.Value) (text string) {
-	if v != nil {
-		_ = json.Unmarshal(v.Value, &text)
-	}
-	return text
-}
+// unlabelled lists what can be used, or stands for a picture, and has no name for a screen reader.
+const unlabelled = `[...document.querySelectorAll('button, a, input, select, summary, svg[role], [role=region], [role=img]')]
+  .filter(e => e.getClientRects().length && !(e.ariaLabel || e.textContent.trim() || e.title || e.labels?.length || e.getAttribute('aria-labelledby')))
+  .map(e => e.outerHTML.slice(0, 80)).join('\n')`
 
 // labelled fails for controls without a name.
-func labelled(t *testing.T, all []control) {
+func (b *browser) labelled(t *testing.T) {
 	t.Helper()
-	roles := map[string]bool{}
-	for _, c := range all {
-		roles[c.Role] = true
-		if strings.TrimSpace(c.Name) == "" {
-			t.Errorf("a %s has no label", c.Role)
-		}
-	}
-	for _, role := range []string{"button", "textbox", "combobox", "region"} {
-		if !roles[role] {
-			t.Errorf("there is no %s among %v", role, all)
-		}
+	if found := ask(b, chromedp.Evaluate[string](unlabelled)); found != "" {
+		t.Errorf("these have no label:\n%s", found)
 	}
 }

@@ -1,23 +1,12 @@
 package page
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
-	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +16,10 @@ import (
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/daemon"
 	"github.com/flakeward/flakeward/daemon/daemontest"
+	"github.com/flakeward/flakeward/e2e/load"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 var (
@@ -73,69 +65,22 @@ func start(t *testing.T) *site {
 			first = d
 		}
 	}
-	again := time.NewTicker(time.Millisecond)
-	defer again.Stop()
-	for found := []string(nil); found == nil; <-again.C {
-		if found = listens.FindStringSubmatch(first.Log.String()); found != nil {
+	must.Soon(t, func() bool {
+		found := listens.FindStringSubmatch(first.Log.String())
+		if found != nil {
 			s.url = "http://" + found[1]
 		}
-	}
+		return found != nil
+	}, "it listens on an address")
 	s.socket = first.Config.Socket.Path
 	return s
-}
-
-// load has IDs asked for until the test ends, more at some times than at others, and returns one.
-func load(t *testing.T, socket string) string {
-	t.Helper()
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	replies := bufio.NewReader(conn)
-	ask := func(n int) (last string, err error) {
-		if _, err := conn.Write([]byte(strings.Repeat("NEXT\r\n", n))); err != nil {
-			return "", err
-		}
-		for range n {
-			if last, err = replies.ReadString('\n'); err != nil {
-				return "", err
-			}
-		}
-		return strings.TrimSpace(last[1:]), nil
-	}
-	id, err := ask(5) // the number of the first may be one that looks rounded
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var asking sync.WaitGroup
-	asking.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond)
-		defer tick.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-tick.C:
-				if _, err := ask(20 + i/100%7*15); err != nil {
-					return
-				}
-			case <-stop:
-				return
-			}
-		}
-	})
-	t.Cleanup(func() {
-		close(stop)
-		_ = conn.Close()
-		asking.Wait()
-	})
-	return id
 }
 
 // TestThePage shows it to a real browser.
 func TestThePage(t *testing.T) {
 	s := start(t)
 	b := open(t)
-	b.visit(s.url)
+	b.do(chromedp.Navigate(s.url))
 	b.until("the page is live", text("link", "live"))
 	b.until("the members are shown", text("members", "alpha")+" && "+text("members", "beta"))
 	b.until("a daemon that nobody asks is healthy", text("headline", "Issuing IDs")+` && document.getElementById('state').className === 'state good' && document.querySelectorAll('.pill.bad').length === 0`)
@@ -144,7 +89,11 @@ func TestThePage(t *testing.T) {
 	if *shots == "" && !ask(b, chromedp.Evaluate[bool](`!document.getElementById('injected') && `+text("members", markup))) {
 		t.Error("a member's version became markup")
 	}
-	id := load(t, s.socket)
+	must.Get(load.Open(t.Context(), s.socket, load.Config{Rate: 2000}))(t)
+	id := ""
+	for range 5 { // the number of the first may be one that looks rounded
+		id = fmt.Sprint(must.Get(load.Ask(t.Context(), s.socket, (*wire.Reader).Int, "NEXT"))(t))
+	}
 	b.until("IDs are issued", text("headline", "Issuing IDs")+` && !/IDs\/s\s*0\s/.test(document.getElementById('traffic').innerText)`)
 	b.do(chromedp.SetValue(chromedp.CSS("#id"), id), chromedp.Click(chromedp.CSS("#ask button")))
 	b.until("an ID is decoded", text("apart", "sequence")+" && "+text("apart", "flakeward explain "+id))
@@ -158,7 +107,7 @@ func TestThePage(t *testing.T) {
 			t.Logf("FIGURE %d bytes in all", n)
 		}
 	})
-	t.Run("labels", func(t *testing.T) { labelled(t, b.controls()) })
+	t.Run("labels", b.labelled)
 	for _, scheme := range []string{"light", "dark"} {
 		t.Run(scheme, func(t *testing.T) {
 			b.scheme(scheme)
@@ -171,7 +120,7 @@ func TestThePage(t *testing.T) {
 		stop()
 	}
 	t.Run("phone", func(t *testing.T) {
-		b.size(360, 740)
+		b.do(chromedp.EmulateViewport(360, 740))
 		if wide := ask(b, chromedp.Evaluate[string](tooWide)); wide != "" {
 			t.Errorf("the page scrolls sideways at 360 pixels, by %s", wide)
 		}
@@ -180,7 +129,7 @@ func TestThePage(t *testing.T) {
 		}
 		b.legible(t)
 		b.shot("page-phone.png")
-		b.size(1280, 900)
+		b.do(chromedp.EmulateViewport(1280, 900))
 		b.scheme("light")
 	})
 	s.clock.By.Add(int64(-time.Minute))
@@ -197,7 +146,7 @@ func TestThePage(t *testing.T) {
 	t.Logf("FIGURE a kill of the coordinator is seen after %v", b.until("the coordinator is gone", text("facts", "does not answer")))
 	b.until("it says for how long IDs are issued", `/^Issuing IDs, for \d+ more (minute|second)/.test(document.getElementById('headline').textContent) && `+text("conditions", "coordinator-gone"))
 	b.legible(t)
-	labelled(t, b.controls())
+	b.labelled(t)
 	b.scheme("light")
 	b.shot("page-gone.png")
 	s.etcd.StartAll()
@@ -222,29 +171,5 @@ func (b *browser) shot(name string) {
 	if *shots == "" {
 		return
 	}
-	full, err := png.Decode(bytes.NewReader(ask(b, chromedp.FullScreenshot(100))))
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	var small bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, fewColours(full)); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(*shots, name), small.Bytes(), 0o644); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// fewColours is a picture with the 64 colours that it has most of, which makes its file small.
-func fewColours(full image.Image) image.Image {
-	most := map[color.Color]int{}
-	for y := range full.Bounds().Dy() {
-		for x := range full.Bounds().Dx() {
-			most[full.At(x, y)]++
-		}
-	}
-	colours := slices.SortedFunc(maps.Keys(most), func(a, b color.Color) int { return most[b] - most[a] })
-	few := image.NewPaletted(full.Bounds(), colours[:min(len(colours), 64)])
-	draw.Draw(few, few.Rect, full, few.Rect.Min, draw.Src)
-	return few
+	must.Do(b.t, os.WriteFile(filepath.Join(*shots, name), ask(b, chromedp.FullScreenshot(100)), 0o644))
 }
