@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/internal/fault"
 	"github.com/flakeward/flakeward/internal/faultproxy"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -49,31 +50,13 @@ type stage struct {
 	mostServed time.Duration
 }
 
-var drillBuild = sync.OnceValues(func() (_ string, err error) {
-	dir := filepath.Join(builtIn, "drill")
-	if err = os.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	return process.Build(context.Background(), dir)
-})
-
 func newStage(t *testing.T, program, coord string, proxy *faultproxy.Proxy) *stage {
 	t.Helper()
 	dir := sockettest.Dir(t) + "/h"
-	h, err := process.NewHost(program, dir, "--coord", coord, "--takeover", "--max-block", "1m")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := must.Get(process.NewHost(program, dir, "--coord", coord, "--takeover", "--max-block", "1m"))(t)
 	s := &stage{T: t, Host: h, proxy: proxy, stopAt: dir + "/stop", random: rand.New(rand.NewPCG(3, 4))}
 	h.Env = []string{fault.StopAt + "=" + s.stopAt}
 	return s
-}
-
-func (s *stage) must(err error) {
-	s.Helper()
-	if err != nil {
-		s.Fatal(err)
-	}
 }
 
 // some is a time up to most, or, in the long form, some of them up to longest.
@@ -89,22 +72,22 @@ func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), bound)
 	defer cancel()
-	s.must(os.WriteFile(s.stopAt+".next", []byte(what.step), 0o600))
-	s.must(os.Rename(s.stopAt+".next", s.stopAt))
+	must.Do(s, os.WriteFile(s.stopAt+".next", []byte(what.step), 0o600))
+	must.Do(s, os.Rename(s.stopAt+".next", s.stopAt))
 	c := ask(s.T, s.Socket, 4, true)
 	all := []*process.Daemon{d, launch(s.T, s.Host)}
 	victim := s.paused(ctx, what.step, all)
 	begun := time.Now()
 	switch what.kind {
 	case killed:
-		s.must(victim.Kill())
+		must.Do(s, victim.Kill())
 	case stopped:
 		<-time.After(s.some(600*time.Millisecond, 10*time.Second)) // above and below what one message may take
 		begun = time.Now()
-		s.must(victim.Resume())
+		must.Do(s, victim.Resume())
 	case cut:
 		s.proxy.CutAll()
-		s.must(victim.Resume())
+		must.Do(s, victim.Resume())
 		// Between the message that decides and the newcomer's claim nobody has a worker ID.
 		<-time.After(s.some(3*time.Second, 10*time.Second))
 		begun = time.Now()
@@ -113,7 +96,7 @@ func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 		all = append(all, launch(s.T, s.Host))
 		<-time.After(100*time.Millisecond + s.some(400*time.Millisecond, time.Second)) // it mostly asks meanwhile
 		begun = time.Now()
-		s.must(victim.Resume())
+		must.Do(s, victim.Resume())
 	}
 	last, served := s.last(all)
 	s.mostServed = max(s.mostServed, served.Sub(begun))
@@ -195,13 +178,7 @@ func (s *stage) last(all []*process.Daemon) (last *process.Daemon, served time.T
 
 // A takeover that is disturbed at any of its steps leaves one daemon serving, and no ID comes twice.
 func TestEachStepOfATakeoverIsDisturbed(t *testing.T) {
-	if _, err := binary(); err != nil { // makes the directory
-		t.Fatal(err)
-	}
-	program, err := drillBuild()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(process.Build(t.Context(), t.TempDir()))(t)
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	servers := []string{"dir:" + filepath.Join(t.TempDir(), "coord"), "etcd://%s/steps", "zk://%s/steps"}
 	addresses := []string{"", etcd.Endpoint(0), zookeeper.Addresses()[0]}

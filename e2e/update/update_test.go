@@ -3,23 +3,26 @@ package update
 import (
 	"context"
 	"flag"
-	"math/rand/v2"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
+	"github.com/flakeward/flakeward/e2e/load"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-var long = flag.Bool("long", false, "100 updates and 300 that are disturbed, for each coordinator")
+var long = flag.Bool("long", false, "100 updates and 5 disturbed in each way at each step, for each coordinator")
 
 // times is how often something is done.
 func times(short, all int) int {
@@ -66,10 +69,7 @@ func onEachOf(t *testing.T, program string, flags []string, test func(*testing.T
 
 func launch(t *testing.T, h *process.Host) *process.Daemon {
 	t.Helper()
-	d, err := h.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(h.Start(t.Context()))(t)
 	t.Cleanup(func() { <-d.Ended() }) // it ends with the context, and its directory is removed next
 	return d
 }
@@ -77,9 +77,7 @@ func launch(t *testing.T, h *process.Host) *process.Daemon {
 func start(t *testing.T, h *process.Host) *process.Daemon {
 	t.Helper()
 	d := launch(t, h)
-	if err := d.Await(t.Context(), "ready"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, d.Await(t.Context(), "ready"))
 	return d
 }
 
@@ -88,105 +86,65 @@ func start(t *testing.T, h *process.Host) *process.Daemon {
 func TestUpdatesAreNotNoticed(t *testing.T) {
 	onEach(t, func(t *testing.T, h *process.Host) {
 		d := start(t, h)
-		hiredis, py, c := benchmark(t, h.Socket), redisPy(t, h.Socket), ask(t, h.Socket, 8, false)
-		var waits []time.Duration
-		for range times(4, 100) {
-			c.wait()
-			next := start(t, h)
-			<-d.Ended()
-			if err := next.Await(t.Context(), "holds a worker ID"); err != nil {
-				t.Fatal(err)
-			}
-			waits = append(waits, c.wait())
-			d = next
-		}
+		hiredis, py := benchmark(t, h.Socket), redisPy(t, h.Socket)
+		updated(t, h, d, ask(t, h.Socket, 8, false), times(4, 100))
 		hiredis()
 		py()
-		n := distinct(t, c.end())
-		slices.Sort(waits)
-		t.Logf("FIGURE %d updates, %d IDs recorded: the longest wait of an update is %v in the middle and %v at most",
-			len(waits), n, waits[len(waits)/2].Round(time.Millisecond), waits[len(waits)-1].Round(time.Millisecond))
-		if n < 1000 {
-			t.Errorf("only %d IDs came: nothing is shown", n)
-		}
 	})
 }
 
-// A newcomer that is killed or stopped at any time of an update leaves somebody serving, and no ID
-// comes twice. Where everything was handed over, the connections end with the newcomer.
-func TestUpdatesThatAreDisturbed(t *testing.T) {
-	onEach(t, func(t *testing.T, h *process.Host) {
-		random := rand.New(rand.NewPCG(1, 2))
-		d := start(t, h)
-		all, outcomes, longest := []int64(nil), map[string]int{}, time.Duration(0)
-		for range times(8, 300) {
-			c := ask(t, h.Socket, 4, true)
-			next := launch(t, h)
-			// From before it asks to after it serves.
-			<-time.After(time.Duration(random.Int64N(int64(80 * time.Millisecond))))
-			victim, left, what := next, d, "the newcomer"
-			if random.IntN(3) == 0 {
-				victim, left, what = d, next, "the running daemon"
-			}
-			switch random.IntN(2) {
-			case 0:
-				_ = victim.Kill() // it may have ended
-				what += " killed"
-			case 1:
-				if victim.Pause() == nil {
-					<-time.After(time.Duration(random.Int64N(int64(500 * time.Millisecond))))
-					_ = victim.Resume()
-				}
-				what += " stopped"
-			}
-			begun := time.Now()
-			d = survivor(t, h, left, victim)
-			longest = max(longest, time.Since(begun))
-			all = append(all, c.end()...)
-			outcomes[what]++
-		}
-		t.Logf("FIGURE %d IDs, %v; served after %v at most", distinct(t, all), outcomes, longest.Round(time.Millisecond))
-	})
-}
-
-// survivor is who serves in the end: one of the two, or, where both are gone, the next.
-func survivor(t *testing.T, h *process.Host, a, b *process.Daemon) *process.Daemon {
+// updated has one daemon after the other take over from d, under clients, and ends these.
+func updated(t *testing.T, h *process.Host, d *process.Daemon, c *clients, updates int) {
 	t.Helper()
-	over := make(chan struct{})
-	go func() {
-		<-a.Ended()
-		<-b.Ended()
-		close(over)
-	}()
-	if !answers(t, h.Socket, over) {
-		return start(t, h)
+	began := c.wait()
+	var waits []time.Duration
+	for range updates {
+		c.wait()
+		next := start(t, h)
+		<-d.Ended()
+		must.Do(t, next.Await(t.Context(), "holds a worker ID"))
+		waits = append(waits, c.wait())
+		d = next
 	}
-	// Where both are there, one is about to end: a newcomer without what it came for, or who was taken
-	// over from.
-	select {
-	case <-a.Ended():
-		return b
-	case <-b.Ended():
-		return a
+	n := distinct(t, c.end())
+	slices.Sort(waits)
+	t.Logf("FIGURE %d updates of %d connections, %d IDs: the longest wait of an update is %v in the middle and %v at most, and was %v before",
+		updates, len(c.all), n, waits[len(waits)/2].Round(time.Millisecond), waits[len(waits)-1].Round(time.Millisecond), began.Round(time.Millisecond))
+	if n < 1000 {
+		t.Errorf("only %d IDs came: nothing is shown", n)
 	}
 }
 
-// Where no worker ID is free the daemon that runs gives its own back, and the newcomer has it.
-func TestAnUpdateWithoutAFreeWorkerID(t *testing.T) {
-	const layout = "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01"
-	onEach(t, func(t *testing.T, h *process.Host) {
-		h.Flags = append(h.Flags, "--layout", layout)
-		other := *h
-		other.Socket += "2"
-		other.Flags = append(slices.Clone(h.Flags), "--host", "another")
-		d := start(t, h)
-		start(t, &other)
-		c := ask(t, h.Socket, 8, false)
-		for range times(4, 20) {
-			next := start(t, h)
-			<-d.Ended()
-			d = next
-		}
-		distinct(t, c.end())
-	})
+// Many connections of many tenants, with bursts, are handed over as a few are: while they ask 50,000
+// times a second, and while they ask for all that there is.
+func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
+	program, etcd := must.Get(binary())(t), etcdtest.Start(t, etcdtest.Options{})
+	for _, rate := range []int{50_000, 0} {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			h := must.Get(process.NewHost(program, sockettest.Dir(t)+"/h", "--coord", etcd.URL(fmt.Sprintf("many-%d", rate)), "--takeover",
+				"--layout", "time=41@1ms,worker=8,tenant=4,sequence=10;epoch=2026-01-01", "--burst", "100ms", "--max-block", "1m"))(t)
+			d, c, connections := start(t, h), &clients{t: t}, times(200, 2000)
+			for i := range connections {
+				c.open(h.Socket, load.Config{Request: []string{"NEXT", "TENANT", fmt.Sprint(i % 10)}, Row: 1 + i%longestRow, Window: 1, Rate: rate / connections})
+			}
+			<-time.After(500 * time.Millisecond)
+			updated(t, h, d, c, times(1, 10))
+		})
+	}
+}
+
+// SIGUSR2 has the program started anew, as it is now on disk, and that takes over under clients that
+// never try again.
+func TestASignalStartsTheProgramAnew(t *testing.T) {
+	h := must.Get(process.NewHost(must.Get(binary())(t), sockettest.Dir(t)+"/h"))(t)
+	before := start(t, h)
+	clients := ask(t, h.Socket, 4, false)
+	must.Do(t, syscall.Kill(before.PID(), syscall.SIGUSR2), before.Await(t.Context(), "took over")) // the two have one standard error
+	after := must.Get(strconv.Atoi(said(t, h, before)["process_id"]))(t)
+	if after == before.PID() {
+		t.Fatal("the first process serves")
+	}
+	distinct(t, clients.end())
+	must.Do(t, syscall.Kill(after, syscall.SIGTERM))
+	<-before.Ended() // with it the other one's standard error
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/process"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -41,11 +42,7 @@ func (*alwaysGrown) UnmarshalJSON([]byte) error { return nil }
 // root is the module's directory.
 func root(t *testing.T) string {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", process.Package).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(must.Get(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", process.Package).Output())(t)))
 }
 
 // version builds the module in dir as that version, with more flags.
@@ -66,24 +63,16 @@ func after(t *testing.T, dir string) string {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	temp := t.TempDir()
 	for path, declaration := range grown {
-		text, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil || strings.Count(string(text), declaration) != 1 {
-			t.Fatalf("%s has no %q (%v)", path, declaration, err)
+		text := string(must.Get(os.ReadFile(filepath.Join(dir, path)))(t))
+		if strings.Count(text, declaration) != 1 {
+			t.Fatalf("%s has no %q", path, declaration)
 		}
 		into := filepath.Join(temp, strings.ReplaceAll(path, "/", "-"))
-		if err := os.WriteFile(into, []byte(strings.Replace(string(text), declaration, declaration+field, 1)+marshals), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(into, []byte(strings.Replace(text, declaration, declaration+field, 1)+marshals), 0o600))
 		overlay.Replace[filepath.Join(dir, path)] = into
 	}
-	text, err := json.Marshal(overlay)
 	list := filepath.Join(temp, "overlay.json")
-	if err == nil {
-		err = os.WriteFile(list, text, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(list, must.Get(json.Marshal(overlay))(t), 0o600))
 	return version(t, dir, "0.2.0", "-overlay", list)
 }
 
@@ -101,10 +90,7 @@ func TestVersionsSideBySide(t *testing.T) {
 	var running []*process.Daemon
 	var all []*clients
 	for i := range 3 {
-		h, err := process.NewHost(programs[0], sockettest.Dir(t)+"/h", "--coord", etcd.URL("versions"), "--takeover", "--max-block", "1m", "--host", fmt.Sprint(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must.Get(process.NewHost(programs[0], sockettest.Dir(t)+"/h", "--coord", etcd.URL("versions"), "--takeover", "--max-block", "1m", "--host", fmt.Sprint(i)))(t)
 		hosts, running = append(hosts, h), append(running, start(t, h))
 		all = append(all, ask(t, h.Socket, 4, false))
 	}
@@ -119,9 +105,7 @@ func TestVersionsSideBySide(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatalf("two daemons run on host %d:\n%s", host, next.Tail())
 		}
-		if err := next.Await(ctx, "holds a worker ID"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, next.Await(ctx, "holds a worker ID"))
 		running[host] = next
 		wait := all[host].wait()
 		t.Logf("host %d: %s, the longest wait was %v", host, names[version], wait.Round(time.Millisecond))
