@@ -30,20 +30,6 @@ func compileJava(t *testing.T, classPath string, sources ...string) string {
 	return classes
 }
 
-func javaDriver(t *testing.T) driver {
-	t.Helper()
-	classes := compileJava(t, "", file(t, "testdata", "Driver.java"))
-	return driver{"java", []string{interpreter(t, "java"), "-cp", classes, "Driver"}}
-}
-
-func TestJavaThroughKillsAndUpdates(t *testing.T) {
-	throughKillsAndUpdates(t, javaDriver(t))
-}
-
-func TestJavaFigures(t *testing.T) {
-	measure(t, javaDriver(t))
-}
-
 // console is a program in Java with one client. It does what it is told line by line.
 type console struct {
 	t       *testing.T
