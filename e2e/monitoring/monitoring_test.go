@@ -1,12 +1,10 @@
 package monitoring
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -25,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
@@ -48,55 +47,37 @@ func run(t *testing.T, stdin, name string, args ...string) string {
 	return string(out)
 }
 
-// start starts a daemon that has served and refused something, and returns where it is scraped.
-func start(t *testing.T) *httptest.Server {
+// start starts a daemon that is scraped at an address, as well as on its socket.
+func start(t *testing.T) daemon.Config {
 	t.Helper()
+	free := must.Get(port.Reserve())(t)
+	t.Cleanup(func() { must.Do(t, free.Release()) })
 	c := daemontest.Config(sockettest.Dir(t))
-	c.Waiting.Rate = "1000000/s"
-	server := launch(t, c)
+	c.Waiting.Rate, c.Listen.Address = "1000000/s", free.Address()
+	return daemontest.Start(t, c).Config
+}
+
+// served is one that has served and refused something.
+func served(t *testing.T) daemon.Config {
+	t.Helper()
+	c := start(t)
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
 	defer func() { _ = client.Close() }()
 	for _, words := range [][]any{{"NEXT"}, {"NEXT", 100}, {"RUN", 1000}, {"NEXT", 0}} {
 		_ = client.Do(t.Context(), words...).Err() // the last is refused
 	}
-	return server
+	return c
 }
 
-// launch starts a daemon, and returns where it is scraped.
-func launch(t *testing.T, c daemon.Config) *httptest.Server {
+func scrape(t *testing.T, of daemon.Config) string {
 	t.Helper()
-	found := make(chan *daemon.Daemon, 1)
-	d := daemontest.Launch(t, c, func(ctx context.Context, c daemon.Config) error {
-		d, err := daemon.New(c)
-		if err != nil {
-			return err
-		}
-		found <- d
-		return d.Run(ctx)
-	})
-	d.UntilReady()
-	server := httptest.NewServer((<-found).Metrics())
-	t.Cleanup(server.Close)
-	return server
-}
-
-func scrape(t *testing.T, from *httptest.Server) string {
-	t.Helper()
-	reply, err := http.Get(from.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(reply.Body)
-	if err != nil || reply.StatusCode != http.StatusOK {
-		t.Fatalf("a scrape answers %s, %v", reply.Status, err)
-	}
-	_ = reply.Body.Close()
-	return string(text)
+	_, text := sockettest.Ask(t, http.DefaultClient, http.MethodGet, "http://"+of.Listen.Address+"/metrics")
+	return text
 }
 
 // TestPromtoolFindsNothingInAScrape: names, units and help are as Prometheus asks.
 func TestPromtoolFindsNothingInAScrape(t *testing.T) {
-	if out := run(t, scrape(t, start(t)), "promtool", "check", "metrics"); out != "" {
+	if out := run(t, scrape(t, served(t)), "promtool", "check", "metrics"); out != "" {
 		t.Errorf("promtool check metrics:\n%s", out)
 	}
 	if out := run(t, "# HELP flakeward_x x\n# TYPE flakeward_x counter\nflakeward_x 1\n", "sh", "-c", "promtool check metrics || true"); out == "" {
@@ -122,13 +103,8 @@ type ruleFile struct {
 
 func read(t *testing.T, path string) (text string, of ruleFile) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(b, &of); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
+	b := must.Get(os.ReadFile(path))(t)
+	must.Do(t, yaml.Unmarshal(b, &of))
 	return string(b), of
 }
 
@@ -137,10 +113,7 @@ func TestAlertsFireAndStaySilent(t *testing.T) {
 	run(t, "", "promtool", "test", "rules", mixin+"tests.yaml")
 	_, alerts := read(t, rendered+"alerts.yaml")
 	_, tests := read(t, mixin+"tests.yaml")
-	runbook, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	runbook := string(must.Get(os.ReadFile("../../docs/operations.md"))(t))
 	fires, silent := map[string]bool{}, map[string]bool{}
 	for _, of := range tests.Tests {
 		for _, test := range of.AlertRuleTest {
@@ -158,7 +131,7 @@ func TestAlertsFireAndStaySilent(t *testing.T) {
 		if page, anchor, _ := strings.Cut(a.Annotations["runbook_url"], "#"); !strings.HasSuffix(page, "/docs/operations.md") || anchor != strings.ToLower(a.Alert) {
 			t.Errorf("%s has the runbook %s#%s", a.Alert, page, anchor)
 		}
-		if !bytes.Contains(runbook, []byte("\n### "+a.Alert+"\n")) {
+		if !strings.Contains(runbook, "\n### "+a.Alert+"\n") {
 			t.Errorf("docs/operations.md does not say what to do about %s", a.Alert)
 		}
 	}
@@ -171,7 +144,7 @@ var (
 
 // TestWhatDashboardAndAlertsNameIsThere: each metric is in a scrape of a daemon, or a rule makes it.
 func TestWhatDashboardAndAlertsNameIsThere(t *testing.T) {
-	text := scrape(t, start(t))
+	text := scrape(t, served(t))
 	there := map[string]bool{}
 	for line := range strings.Lines(text) {
 		there[line[:strings.IndexAny(line, "{ ")]] = true
@@ -181,12 +154,9 @@ func TestWhatDashboardAndAlertsNameIsThere(t *testing.T) {
 		there[r.Record] = true
 	}
 	alerts, _ := read(t, rendered+"alerts.yaml")
-	dashboard, err := os.ReadFile(rendered + "dashboard.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dashboard := string(must.Get(os.ReadFile(rendered + "dashboard.json"))(t))
 	seen := 0
-	for path, content := range map[string]string{"rules.yaml": rulesText, "alerts.yaml": alerts, "dashboard.json": string(dashboard)} {
+	for path, content := range map[string]string{"rules.yaml": rulesText, "alerts.yaml": alerts, "dashboard.json": dashboard} {
 		for line := range strings.Lines(content) {
 			if !strings.Contains(line, "expr") && !strings.Contains(line, "query") && !strings.Contains(line, "flakeward_") {
 				continue
@@ -224,17 +194,14 @@ var counted = regexp.MustCompile(`flakeward_requests_total\{[^}]*command="([^"]*
 // TestAlertsKnowTheCommandsThatAskForIDs: FlakewardWaitsTooLong is about these commands alone. Others
 // may be refused with the same codes while IDs are to be had.
 func TestAlertsKnowTheCommandsThatAskForIDs(t *testing.T) {
-	c := daemontest.Config(sockettest.Dir(t))
-	server := launch(t, c)
+	c := start(t)
 	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})
 	defer func() { _ = redis.Close() }()
 	must.Do(t, redis.Do(t.Context(), "NEXT").Err())
 	must.Do(t, redis.Do(t.Context(), "RUN", 1).Err())
 	client := sockettest.HTTP(t, c.Socket.Path, true)
 	for _, path := range []string{"/v1/ids", "/v1/runs"} {
-		reply := must.Get(client.Get("http://socket" + path))(t)
-		_, _ = io.Copy(io.Discard, reply.Body)
-		_ = reply.Body.Close()
+		sockettest.Ask(t, client, http.MethodGet, "http://socket"+path)
 	}
 	rpc := flakewardv1connect.NewIdServiceClient(client, "http://socket")
 	must.Get(rpc.Next(t.Context(), connect.NewRequest(&flakewardv1.NextRequest{})))(t)
@@ -248,7 +215,7 @@ func TestAlertsKnowTheCommandsThatAskForIDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked []string
-	for _, match := range counted.FindAllStringSubmatch(scrape(t, server), -1) {
+	for _, match := range counted.FindAllStringSubmatch(scrape(t, c), -1) {
 		if command := match[1]; command != "HELLO" && command != "CLIENT" { // of the client, as it connects
 			asked = append(asked, command)
 		}

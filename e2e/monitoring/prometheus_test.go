@@ -1,18 +1,17 @@
 package monitoring
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/process"
 )
 
@@ -26,26 +25,17 @@ type prometheus struct {
 func startPrometheus(t *testing.T, target string) *prometheus {
 	t.Helper()
 	dir := t.TempDir()
-	rules, err := filepath.Abs(rendered)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := filepath.Join(dir, "prometheus.yml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, `global: {scrape_interval: 500ms, evaluation_interval: 500ms}
+	rules, config := must.Get(filepath.Abs(rendered))(t), filepath.Join(dir, "prometheus.yml")
+	must.Do(t, os.WriteFile(config, fmt.Appendf(nil, `global: {scrape_interval: 500ms, evaluation_interval: 500ms}
 rule_files: [%[1]s/rules.yaml, %[1]s/alerts.yaml]
 scrape_configs:
   - job_name: flakeward
     static_configs: [{targets: [%[2]q]}]
-`, rules, target), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`, rules, target), 0o600))
 	run(t, "", "promtool", "check", "config", config)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	_ = l.Close()
+	free := must.Get(port.Reserve())(t)
+	t.Cleanup(func() { must.Do(t, free.Release()) })
+	address := free.Address()
 	server, err := process.Start(t.Context(), process.Program{Command: []string{
 		"prometheus", "--config.file=" + config, "--storage.tsdb.path=" + filepath.Join(dir, "data"), "--web.listen-address=" + address,
 	}})
@@ -58,11 +48,7 @@ scrape_configs:
 
 // get asks the server's API; false while it does not answer.
 func (p *prometheus) get(path string, into any) bool {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.url+path, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	reply, err := http.DefaultClient.Do(request)
+	reply, err := http.Get(p.url + path)
 	if err != nil {
 		return false
 	}
@@ -84,15 +70,11 @@ func (p *prometheus) value(expr string) string {
 // until asks again and again until the expression has a value.
 func (p *prometheus) until(expr string) string {
 	p.t.Helper()
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	for ctx, stop := context.WithTimeout(p.t.Context(), mostTime); ; <-again.C {
+	for end := time.Now().Add(mostTime); ; <-time.After(100 * time.Millisecond) {
 		if v := p.value(expr); v != "" && v != "NaN" {
-			stop()
 			return v
 		}
-		if ctx.Err() != nil {
-			stop()
+		if time.Now().After(end) {
 			p.t.Fatalf("%s has no value after %v; the log:\n%s", expr, mostTime, p.Tail())
 		}
 	}
@@ -101,7 +83,7 @@ func (p *prometheus) until(expr string) string {
 // TestPrometheusScrapesADaemon: it takes all metrics, evaluates each rule and alert without an error,
 // and none of those that say that IDs are missing fires.
 func TestPrometheusScrapesADaemon(t *testing.T) {
-	p := startPrometheus(t, strings.TrimPrefix(start(t).URL, "http://"))
+	p := startPrometheus(t, served(t).Listen.Address)
 	p.until(`flakeward_ready == 1`)
 	for _, record := range []string{"instance:flakeward_grant_left_seconds:min", "cluster_id:flakeward_worker_ids_held:ratio"} {
 		t.Logf("%s is %s", record, p.until(record))

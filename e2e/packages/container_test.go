@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/internal/sockettest"
+	"github.com/flakeward/flakeward/internal/wire"
 )
 
 // container is a Debian with systemd. Its /run/flakeward is a directory of this host.
@@ -31,9 +32,9 @@ func startContainer(t *testing.T) *container {
 		"--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
 		"--tmpfs", "/run", "--tmpfs", "/run/lock", "--volume", c.run+":/run/flakeward",
 		// A container's own file system may be one that is no place for a directory of the daemon's.
-		"--volume", "/var/lib/flakeward", "flakeward-systemd:local").Output()
+		"--volume", "/var/lib/flakeward", "flakeward-systemd:local").CombinedOutput()
 	if err != nil {
-		t.Fatalf("docker run: %v\n%s", err, said(err))
+		t.Fatalf("docker run: %v\n%s", err, out)
 	}
 	c.name = strings.TrimSpace(string(out))
 	t.Cleanup(func() {
@@ -48,14 +49,6 @@ func startContainer(t *testing.T) *container {
 		return state == "running" || state == "degraded"
 	})
 	return c
-}
-
-func said(err error) string {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		return string(exit.Stderr)
-	}
-	return ""
 }
 
 func (c *container) try(args ...string) (string, error) {
@@ -81,22 +74,15 @@ func (c *container) property(name string) string {
 
 func (c *container) until(what string, holds func() bool) {
 	c.Helper()
-	ctx, cancel := context.WithTimeout(c.Context(), time.Minute)
-	defer cancel()
-	for !holds() {
-		if ctx.Err() != nil {
+	for end := time.Now().Add(time.Minute); !holds(); pause() {
+		if time.Now().After(end) {
 			c.Fatalf("not within a minute: %s", what)
 		}
-		pause(ctx)
 	}
 }
 
 // pause lets a moment pass between two looks.
-func pause(ctx context.Context) {
-	wait, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer cancel()
-	<-wait.Done()
-}
+func pause() { <-time.After(20 * time.Millisecond) }
 
 func (c *container) active() bool { return c.property("ActiveState") == "active" }
 
@@ -120,7 +106,7 @@ type load struct {
 	cancel  context.CancelFunc
 	clients sync.WaitGroup
 	mu      sync.Mutex
-	ids     map[string]bool
+	ids     map[int64]bool
 	refused []error
 	broken  int // connections that ended without an answer
 	longest time.Duration
@@ -128,47 +114,41 @@ type load struct {
 
 func (c *container) load() *load {
 	ctx, cancel := context.WithCancel(c.Context())
-	l := &load{T: c.T, path: filepath.Join(c.run, "flakeward.sock"), cancel: cancel, ids: map[string]bool{}}
+	l := &load{T: c.T, path: filepath.Join(c.run, "flakeward.sock"), cancel: cancel, ids: map[int64]bool{}}
 	l.clients.Go(func() { l.stay(ctx) })
 	for range 8 {
 		l.clients.Go(func() {
-			for ctx.Err() == nil {
-				l.ask()
-				pause(ctx)
+			for ; ctx.Err() == nil; pause() {
+				begun := time.Now()
+				id, err := ask(l.path)
+				l.note(id, err, begun)
 			}
 		})
 	}
 	return l
 }
 
-func (l *load) ask() {
-	begun := time.Now()
-	id, err := ask(l.path)
-	l.note(id, err, begun)
-}
-
 // stay asks on one connection until it ends, and then on another.
 func (l *load) stay(ctx context.Context) {
-	for ctx.Err() == nil {
+	for ; ctx.Err() == nil; pause() {
 		begun := time.Now()
-		conn, err := net.DialTimeout("unix", l.path, 20*time.Second)
-		if err != nil {
-			l.note("", err, begun)
-			pause(ctx)
-			continue
-		}
-		for err == nil && ctx.Err() == nil {
-			var id string
+		conn, err := net.DialTimeout("unix", l.path, mostTime)
+		for id := int64(0); err == nil && ctx.Err() == nil; pause() {
 			begun = time.Now()
-			id, err = askOn(conn)
-			l.note(id, err, begun)
-			pause(ctx)
+			if id, err = askOn(conn); err == nil {
+				l.note(id, nil, begun)
+			}
 		}
-		_ = conn.Close()
+		if err != nil {
+			l.note(0, err, begun)
+		}
+		if conn != nil {
+			_ = conn.Close()
+		}
 	}
 }
 
-func (l *load) note(id string, err error, begun time.Time) {
+func (l *load) note(id int64, err error, begun time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.longest = max(l.longest, time.Since(begun))
@@ -178,36 +158,31 @@ func (l *load) note(id string, err error, begun time.Time) {
 	case err != nil:
 		l.broken++
 	case l.ids[id]:
-		l.Errorf("the ID %s came twice", id)
+		l.Errorf("the ID %d came twice", id)
 	default:
 		l.ids[id] = true
 	}
 }
 
+// mostTime bounds a connection's making and a request.
+const mostTime = 20 * time.Second
+
 // ask asks for one ID on a new connection.
-func ask(path string) (string, error) {
-	conn, err := net.DialTimeout("unix", path, 20*time.Second)
+func ask(path string) (int64, error) {
+	conn, err := net.DialTimeout("unix", path, mostTime)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer conn.Close()
 	return askOn(conn)
 }
 
-func askOn(conn net.Conn) (string, error) {
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := conn.Write([]byte("NEXT\r\n")); err != nil {
-		return "", err
+func askOn(conn net.Conn) (int64, error) {
+	_ = conn.SetDeadline(time.Now().Add(mostTime))
+	if _, err := conn.Write(wire.AppendCommand(nil, "NEXT")); err != nil {
+		return 0, err
 	}
-	var reply [256]byte
-	n, err := conn.Read(reply[:])
-	if err != nil {
-		return "", err
-	}
-	if reply[0] != ':' {
-		return "", errors.New(string(reply[:n]))
-	}
-	return string(reply[1:n]), nil
+	return wire.NewReader(conn).Int()
 }
 
 // stop ends the load and wants no connection to have been refused.
