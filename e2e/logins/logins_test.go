@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -73,11 +71,7 @@ func restarts(t *testing.T, program, release string, ttl time.Duration) {
 	s := must.Get(load.Open(t.Context(), h.Socket, load.Config{Rate: rate}))(t)
 	must.Do(t, s.Await(t.Context(), calm()))
 
-	w := watch{t: t, host: h, client: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", h.Socket)
-		},
-	}}}
+	w := watch{t: t, host: h, client: sockettest.HTTP(t, h.Socket, false)}
 	rounds, worst := 0, 0
 	gap := time.Duration(0)
 	for begun := time.Now(); rounds < 2 || *long && time.Since(begun) < 10*time.Minute; rounds++ {
@@ -157,14 +151,12 @@ var published = regexp.MustCompile(`(?m)^flakeward_published_timestamp_seconds (
 // published is when the grant was extended last.
 func (w watch) published() time.Time {
 	w.t.Helper()
-	answer := must.Get(w.client.Get("http://flakeward/metrics"))(w.t)
-	defer answer.Body.Close()
-	text := must.Get(io.ReadAll(answer.Body))(w.t)
-	found := published.FindSubmatch(text)
+	_, text := sockettest.Ask(w.t, w.client, http.MethodGet, "http://flakeward/metrics")
+	found := published.FindStringSubmatch(text)
 	if found == nil {
 		w.t.Fatalf("the metrics have no time of the last grant:\n%s", text)
 	}
-	seconds := must.Get(strconv.ParseFloat(string(found[1]), 64))(w.t)
+	seconds := must.Get(strconv.ParseFloat(found[1], 64))(w.t)
 	return time.UnixMicro(int64(seconds * 1e6))
 }
 

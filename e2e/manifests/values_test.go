@@ -1,8 +1,8 @@
 package manifests
 
 import (
+	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -147,9 +148,9 @@ func TestEachTextIsQuoted(t *testing.T) {
 				"settings": map[string]any{}, "monitoring": map[string]any{"enabled": true}, "networkPolicy": map[string]any{"enabled": true},
 				"etcd": map[string]any{"enabled": true, "tlsSecret": "s"}, "coordinatorTLS": map[string]any{"secret": "s"},
 			}
-			set(values, path, text)
+			must.Do(t, unstructured.SetNestedField(values, text, path...))
 			objects := must.Get(parse(joined(must.Get(renderedFor(chartutil.ReleaseOptions{IsInstall: true}, values))(t))))(t)
-			if !slices.ContainsFunc(objects, func(o object) bool { return has(map[string]any(o), text) }) {
+			if quoted := must.Get(json.Marshal(text))(t); !bytes.Contains(must.Get(json.Marshal(objects))(t), quoted[1:len(quoted)-1]) {
 				t.Errorf("%q is in no object", text)
 			}
 		})
@@ -171,27 +172,4 @@ func texts(values map[string]any, at []string) (paths [][]string) {
 		}
 	}
 	return paths
-}
-
-func set(values map[string]any, path []string, value any) {
-	for _, name := range path[:len(path)-1] {
-		if values[name] == nil {
-			values[name] = map[string]any{}
-		}
-		values = values[name].(map[string]any)
-	}
-	values[path[len(path)-1]] = value
-}
-
-// has reports whether a text is part of one in what was parsed.
-func has(parsed any, text string) bool {
-	switch parsed := parsed.(type) {
-	case string:
-		return strings.Contains(parsed, text)
-	case []any:
-		return slices.ContainsFunc(parsed, func(part any) bool { return has(part, text) })
-	case map[string]any:
-		return slices.ContainsFunc(slices.Collect(maps.Values(parsed)), func(part any) bool { return has(part, text) })
-	}
-	return false
 }

@@ -35,12 +35,18 @@ const mostTime = 2 * time.Minute
 // run returns what a program prints. Its last argument is the socket.
 func run(t *testing.T, program string, args ...string) string {
 	t.Helper()
+	return runWith(t, "", program, args...)
+}
+
+// runWith is run for a program that reads something.
+func runWith(t *testing.T, input, program string, args ...string) string {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), mostTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(command.Environ(), "NODE_PATH="+os.Getenv("NODE_PATH")+":/usr/share/nodejs:/usr/lib/nodejs")
 	var wrong bytes.Buffer
-	command.Stderr = &wrong
+	command.Stdin, command.Stderr = strings.NewReader(input), &wrong
 	out, err := command.Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		t.Fatalf("%v: scripts/need clients installs it", err)

@@ -231,9 +231,7 @@ func TestTheCommandsThatNeedNoDaemon(t *testing.T) {
 			words = append(words, strings.Trim(word, "'"))
 		}
 		var out strings.Builder
-		if err := cli.Run(t.Context(), words, nil, &out, io.Discard, nil); err != nil {
-			t.Errorf("%s: %v", command, err)
-		}
+		must.Do(t, cli.Run(t.Context(), words, nil, &out, io.Discard, nil))
 		got := strings.TrimSpace(out.String())
 		if before, cut := strings.CutSuffix(want, "\n..."); cut {
 			got, want = got[:min(len(got), len(before))], before

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 	"github.com/flakeward/flakeward/e2e/bench/redisbench"
 	"github.com/flakeward/flakeward/internal/info"
+	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 	"github.com/flakeward/flakeward/internal/wire"
 )
@@ -107,16 +108,12 @@ func TestHandshakes(t *testing.T) {
 					t.Errorf("%s:\nhere  %q\nRedis %q", text, got[i], want[i])
 				}
 			}
-			connection := dial(t, ours)
+			connection := must.Get(net.Dial("unix", ours))(t)
 			defer connection.Close()
-			if _, err := connection.Write(append(requests, "NEXT\r\nINFO stats\r\n"...)); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(connection.Write(append(requests, "NEXT\r\nINFO stats\r\n"...)))(t)
 			in := bufio.NewReader(connection)
 			for range c.sends {
-				if _, err := readReply(in); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(readReply(in))(t)
 			}
 			if id, err := readReply(in); err != nil || id[0] != ':' {
 				t.Errorf("NEXT after it: %q, %v", id, err)
@@ -126,15 +123,6 @@ func TestHandshakes(t *testing.T) {
 			}
 		})
 	}
-}
-
-func dial(t *testing.T, socket string) net.Conn {
-	t.Helper()
-	connection, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return connection
 }
 
 // metric is a field of INFO.
@@ -150,18 +138,12 @@ func metric(t *testing.T, socket, name string) string {
 // replies returns what a server says to so many requests, made comparable.
 func replies(t *testing.T, socket string, requests []byte, n int) (all []string) {
 	t.Helper()
-	connection := dial(t, socket)
+	connection := must.Get(net.Dial("unix", socket))(t)
 	defer connection.Close()
-	if _, err := connection.Write(requests); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(connection.Write(requests))(t)
 	in := bufio.NewReader(connection)
 	for range n {
-		reply, err := readReply(in)
-		if err != nil {
-			t.Fatalf("after %q: %v", all, err)
-		}
-		all = append(all, reply)
+		all = append(all, must.Get(readReply(in))(t))
 	}
 	return all
 }

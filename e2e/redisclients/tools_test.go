@@ -1,21 +1,17 @@
 package redisclients
 
 import (
-	"bufio"
-	"context"
 	"io"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/need"
 	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/process"
 )
-
-const redisCLI = "redis-cli"
 
 // redis-cli's own modes work: pipe, RESP3, latency.
 func TestRedisCLI(t *testing.T) {
@@ -46,45 +42,7 @@ func TestRedisCLI(t *testing.T) {
 
 func cliOf(t *testing.T, socket, input string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), mostTime)
-	defer cancel()
-	command := exec.CommandContext(ctx, redisCLI, append([]string{"-s", socket}, args...)...)
-	command.Stdin = strings.NewReader(input)
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("redis-cli %q: %v (scripts/need clients installs it)", args, err)
-	}
-	return string(out)
-}
-
-// lines starts a program that ends with the test, and returns what it prints.
-func lines(t *testing.T, program string, args ...string) *bufio.Scanner {
-	t.Helper()
-	command := exec.Command(program, args...)
-	command.SysProcAttr = process.Orphanless()
-	out := must.Get(command.StdoutPipe())(t)
-	command.Stderr = command.Stdout
-	if err := command.Start(); err != nil {
-		t.Fatalf("%v (scripts/need clients installs it)", err)
-	}
-	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-	return bufio.NewScanner(out)
-}
-
-// redis-cli --stat shows figures in all of its columns.
-func TestRedisCLIStat(t *testing.T) {
-	out := lines(t, "stdbuf", "-oL", redisCLI, "-s", start(t), "--stat", "-i", "1")
-	row := regexp.MustCompile(`^0 +\d+\.\d\dM +\d+ +\d+ +\d+ \(\+\d+\) +\d+ *$`)
-	for rows := 0; rows < 2 && out.Scan(); {
-		switch line := out.Text(); {
-		case strings.HasPrefix(line, "-"), strings.HasPrefix(line, "keys"):
-		case row.MatchString(line):
-			rows++
-		default:
-			t.Fatalf("the row %q", line)
-		}
-	}
-	must.Do(t, out.Err())
+	return runWith(t, input, "redis-cli", append([]string{"-s", socket}, args...)...)
 }
 
 // The exporter for Prometheus finds a server that is up, and nothing that it cannot read.
@@ -92,7 +50,11 @@ func TestRedisExporter(t *testing.T) {
 	socket := start(t)
 	free := must.Get(port.Reserve())(t)
 	t.Cleanup(func() { must.Do(t, free.Release()) })
-	lines(t, "prometheus-redis-exporter", "-redis.addr", "unix://"+socket, "-web.listen-address", free.Address(), "-include-system-metrics")
+	exporter := need.Program(t, "prometheus-redis-exporter", "scripts/need clients")
+	p := must.Get(process.Start(t.Context(), process.Program{Command: []string{
+		exporter, "-redis.addr", "unix://" + socket, "-web.listen-address", free.Address(), "-include-system-metrics",
+	}}))(t)
+	t.Cleanup(func() { <-p.Ended() }) // as it does when the test's context ends
 	var page string
 	must.Soon(t, func() bool { // it is about to listen
 		reply, err := http.Get("http://" + free.Address() + "/metrics")

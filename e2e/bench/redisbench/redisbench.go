@@ -72,40 +72,20 @@ func parse(in io.Reader) (Result, error) {
 	if len(lines) != 2 || !slices.Contains(lines[0], "rps") {
 		return Result{}, errors.New("its output is not a line of names and one of values: install redis-tools 6.2 or later")
 	}
-	var r Result
-	var errs []error
-	value := func(column string) float64 {
-		v, err := field(lines[0], lines[1], column)
-		errs = append(errs, err)
-		return v
+	var rate, p50, p99 float64
+	for column, value := range map[string]*float64{"rps": &rate, "p50_latency_ms": &p50, "p99_latency_ms": &p99} {
+		i := slices.Index(lines[0], column)
+		if i < 0 {
+			return Result{}, fmt.Errorf("its output has no column %q", column)
+		}
+		if *value, err = strconv.ParseFloat(lines[1][i], 64); err != nil {
+			return Result{}, fmt.Errorf("its column %q: %w", column, err)
+		}
 	}
-	r.Rate = value("rps")
-	r.P50 = milliseconds(value("p50_latency_ms"))
-	r.P99 = milliseconds(value("p99_latency_ms"))
-	if err := errors.Join(errs...); err != nil {
-		return Result{}, err
-	}
-	if r.Rate == 0 {
+	if rate == 0 {
 		return Result{}, errors.New("it says that there were no requests")
 	}
-	return r, nil
-}
-
-// most is above whatever is measured, in each column, and within what times can hold.
-const most = 1e12
-
-// field is the value in the column of that name: not below 0, and a number that can have been
-// measured.
-func field(names, values []string, column string) (float64, error) {
-	i := slices.Index(names, column)
-	if i < 0 {
-		return 0, fmt.Errorf("its output has no column %q", column)
-	}
-	v, err := strconv.ParseFloat(values[i], 64)
-	if err != nil || !(v >= 0 && v <= most) {
-		return 0, fmt.Errorf("its column %q holds %q, which is no measurement", column, values[i])
-	}
-	return v, nil
+	return Result{Rate: rate, P50: milliseconds(p50), P99: milliseconds(p99)}, nil
 }
 
 func milliseconds(v float64) time.Duration {
