@@ -50,37 +50,25 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 			return err
 		}
 		at := slices.IndexFunc(members, func(m coord.Member) bool { return m.Claim == name })
-		if at < 0 {
-			return clearUnlisted(c, v, name)
+		if at < 0 && !c.Bool(yesName) {
+			// One that owns no worker ID may be there. More likely the name is mistyped, so nobody is asked
+			// about a claim that cannot be shown.
+			return fmt.Errorf("no worker ID is owned by a claim of the name %q: see flakeward claims; --yes clears one that owns none", name)
 		}
-		if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
-			"A daemon that is alive claims it again, or another worker ID; what it was granted stays, and nothing is issued twice.\n",
-			v.cluster.UUID, v.where, name, claimant(v, members[at])); err != nil {
+		if at >= 0 {
+			if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nclaim    %s\n         %s\n"+
+				"A daemon that is alive claims it again, or another worker ID; what it was granted stays, and nothing is issued twice.\n",
+				v.cluster.UUID, v.where, name, cluster.Claimant(v.cluster, v.now(), members[at])); err != nil {
+				return err
+			}
+			if err := out.confirm(c, "Clear it?"); err != nil {
+				return err
+			}
+		}
+		if err := v.ask(c.Context, func(ctx context.Context) error { return v.Clear(ctx, name) }); err != nil {
 			return err
 		}
-		if err := out.confirm(c, "Clear it?"); err != nil {
-			return err
-		}
-		return clearClaim(c, v, name)
+		_, err = fmt.Fprintf(c.App.Writer, "cleared: %s\n", cluster.Plain(name))
+		return err
 	})
 }
-
-// clearUnlisted is for a claim that is not among the members. One that owns no
-// worker ID is not, and may be there; more likely the name is mistyped, so nobody is
-// asked about a claim that cannot be shown.
-func clearUnlisted(c *urfave.Context, v *inspection, name string) error {
-	if !c.Bool(yesName) {
-		return fmt.Errorf("no worker ID is owned by a claim of the name %q: see flakeward claims; --yes clears one that owns none", name)
-	}
-	return clearClaim(c, v, name)
-}
-
-func clearClaim(c *urfave.Context, v *inspection, name string) error {
-	if err := v.ask(c.Context, func(ctx context.Context) error { return v.Clear(ctx, name) }); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(c.App.Writer, "cleared: %s\n", cluster.Plain(name))
-	return err
-}
-
-func claimant(v *inspection, m coord.Member) string { return cluster.Claimant(v.cluster, v.now(), m) }

@@ -74,14 +74,13 @@ func (f *clientFlags) probe(ctx context.Context, address, path string) (text str
 		return "", false, err
 	}
 	reply, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil && address != "" {
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			err = fmt.Errorf("%w listens at %s: %w", errNoDaemon, address, err)
-		}
-		return "", false, err
-	}
-	if err != nil {
+	switch {
+	case err != nil && address == "":
 		return "", false, f.explain(context.WithoutCancel(ctx), err)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "", false, fmt.Errorf("%w listens at %s: %w", errNoDaemon, address, err)
+	case err != nil:
+		return "", false, err
 	}
 	defer reply.Body.Close() // it has been read
 	body, err := io.ReadAll(io.LimitReader(reply.Body, mostProbe))

@@ -252,12 +252,8 @@ func operate(ctx context.Context, config daemon.Config) (coord.Operator, error) 
 	if err == nil {
 		operator, err = connect.Operate(access)
 	}
-	var wrong *connect.ConfigError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, &usageError{err}
-	case err != nil:
-		return nil, err
+	if errors.As(err, new(*connect.ConfigError)) {
+		err = &usageError{err}
 	}
-	return operator, nil
+	return operator, err
 }

@@ -60,11 +60,12 @@ func localStatus(c *urfave.Context, flags *clientFlags) error {
 	if err != nil {
 		return err
 	}
-	show := showInfo
 	if c.Bool(jsonName) {
-		show = showInfoJSON
+		err = json.NewEncoder(c.App.Writer).Encode(in.Typed())
+	} else {
+		err = showInfo(c.App.Writer, in)
 	}
-	if err := show(c.App.Writer, in); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the status: %w", err)
 	}
 	return readiness(in)
@@ -108,8 +109,6 @@ func showInfo(out io.Writer, in info.Info) error {
 	}
 	return table.Flush()
 }
-
-func showInfoJSON(out io.Writer, in info.Info) error { return json.NewEncoder(out).Encode(in.Typed()) }
 
 const jsonName = "json"
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 )
 
 // Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not
@@ -96,15 +97,7 @@ func noID(ctx context.Context, last error) error {
 
 // All returns an iterator over new IDs without end, each as by Next. At an error it yields that,
 // with an ID of 0, and ends.
-func (c *Client) All(ctx context.Context) iter.Seq2[int64, error] {
-	return func(yield func(int64, error) bool) {
-		for {
-			if id, err := c.Next(ctx); !yield(id, err) || err != nil {
-				return
-			}
-		}
-	}
-}
+func (c *Client) All(ctx context.Context) iter.Seq2[int64, error] { return c.IDs(ctx, math.MaxInt) }
 
 // IDs returns an iterator over n new IDs, each as by Next. At an error it yields that, with an ID
 // of 0, and ends.

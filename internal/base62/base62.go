@@ -27,24 +27,14 @@ var values = func() (table [256]uint8) {
 
 const none = 0xff
 
-// pairs are the two characters of each number below 62*62, which halves the divisions.
-var pairs = func() (table [62 * 62][2]byte) {
-	for i := range table {
-		table[i] = [2]byte{alphabet[i/62], alphabet[i%62]}
-	}
-	return table
-}()
-
 // Append appends the Width characters of n, which is not negative.
 func Append(dst []byte, n int64) []byte {
 	var text [Width]byte
 	rest := uint64(n)
-	for i := Width - 2; i > 0; i -= 2 {
-		next := rest / (62 * 62)
-		copy(text[i:], pairs[rest-next*62*62][:])
-		rest = next
+	for i := range Width {
+		text[Width-1-i] = alphabet[rest%62]
+		rest /= 62
 	}
-	text[0] = alphabet[rest]
 	return append(dst, text[:]...)
 }
 
