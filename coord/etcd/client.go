@@ -9,7 +9,6 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
@@ -24,46 +23,37 @@ type client struct {
 	servers Servers // that can be asked why they do not serve; none if New has made the coordinator
 	timeout time.Duration
 	login   *login // nil without a user
-
-	lease  clientv3.Lease
-	commit committer
-	conn   *grpc.ClientConn
-	closed atomic.Bool
+	library *clientv3.Client
+	through through // nil but in tests
+	closed  atomic.Bool
 }
 
-// errClosed is coord.ErrClosed after Close.
-func (c *client) errClosed() error {
-	if !c.closed.Load() {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", c.name, coord.ErrClosed)
-}
+// through is what every request but a session's renewal passes, so that tests can lose it or its
+// reply.
+type through func(ctx context.Context, k kind, send func(context.Context) error) error
 
-// use has requests made with the library's client.
-func (c *client) use(library *clientv3.Client) {
-	c.lease, c.commit, c.conn = library.Lease, committerOf(library.KV), library.ActiveConnection()
-}
-
-// committer sends one transaction. All reads and writes of keys go through one,
-// which is where tests lose requests and replies.
-type committer func(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error)
-
-func committerOf(kv clientv3.KV) committer {
-	return func(ctx context.Context, _ kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-		return kv.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
-	}
-}
-
-// clock is for when a session is to be renewed.
+// clock is for waiting: nothing that is stored or decided comes from it.
 var clock clockguard.System
 
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	_ = clock.Sleep(ctx, d) // the only error is that ctx ended
+}
+
 // try makes one request.
-func (c *client) try(ctx context.Context, what string, request func(context.Context) error) error {
-	return c.within(ctx, c.timeout, what, request)
+func (c *client) try(ctx context.Context, k kind, request func(context.Context) error) error {
+	send := request
+	if c.through != nil {
+		send = func(ctx context.Context) error { return c.through(ctx, k, request) }
+	}
+	return c.within(ctx, c.timeout, k, send)
 }
 
 // within bounds one request and says in its error what failed where.
-func (c *client) within(ctx context.Context, timeout time.Duration, what string, request func(context.Context) error) error {
+func (c *client) within(ctx context.Context, timeout time.Duration, what kind, request func(context.Context) error) error {
+	if c.closed.Load() {
+		return fmt.Errorf("%s: %w", c.name, coord.ErrClosed)
+	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %s: not tried: %w", c.name, what, ctx.Err())
 	}

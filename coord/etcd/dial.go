@@ -51,7 +51,7 @@ func Dial(servers Servers, config Config) (*Coordinator, error) {
 		return nil, fmt.Errorf("%s: make a client: %w", s.client.name, err)
 	}
 	s.sessions.own = own
-	s.client.use(own)
+	s.client.library = own
 	c, err := newCoordinator(s, config)
 	if err != nil {
 		_ = own.Close()

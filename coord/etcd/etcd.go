@@ -66,7 +66,7 @@ func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client.use(client)
+	s.client.library = client
 	return newCoordinator(s, config)
 }
 

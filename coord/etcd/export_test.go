@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -17,23 +16,20 @@ type Kind = kind
 // The kinds of transactions that tests name.
 const (
 	KindOpening Kind = "open a record"
-	KindCreate       = kindCreate
 	KindGrowth       = kindGrowth
 )
 
-// Intercept makes every transaction of c go through f, which sends it with send.
+// Intercept makes every request of c, but the renewals of its session, go through f, which sends it
+// with send.
 func Intercept(c *Coordinator, f func(ctx context.Context, k Kind, send func(context.Context) error) error) {
-	next := c.store.client.commit
-	c.store.client.commit = func(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
-		var resp *clientv3.TxnResponse
-		err := f(ctx, k, func(ctx context.Context) (err error) {
-			resp, err = next(ctx, k, cmps, then, otherwise)
-			return err
+	next := c.store.client.through
+	c.store.client.through = func(ctx context.Context, k kind, send func(context.Context) error) error {
+		return f(ctx, k, func(ctx context.Context) error {
+			if next == nil {
+				return send(ctx)
+			}
+			return next(ctx, k, send)
 		})
-		if err != nil {
-			return nil, err
-		}
-		return resp, nil
 	}
 }
 
@@ -48,8 +44,10 @@ func LookAtGrowth(ctx context.Context, c *Coordinator) { c.store.sessions.growth
 // comes before c opens a session. The caller of a transaction that is held back waits until its
 // context ends.
 func Watch(c *Coordinator, wire *coordtest.Wire) {
-	c.store.client.lease = faultyLease{c.store.client.lease, &wire.Faults}
-	Intercept(c, func(ctx context.Context, _ Kind, send func(context.Context) error) error {
+	Intercept(c, func(ctx context.Context, k Kind, send func(context.Context) error) error {
+		if k == kindGrant || k == kindEnd {
+			return wire.Faults.Send(func() error { return send(ctx) })
+		}
 		if ctx.Err() != nil {
 			return send(ctx)
 		}
@@ -71,31 +69,6 @@ func Watch(c *Coordinator, wire *coordtest.Wire) {
 	})
 }
 
-// faultyLease loses requests about leases, and replies to them.
-type faultyLease struct {
-	clientv3.Lease
-	faults *coordtest.Faults
-}
-
-func (l faultyLease) Grant(ctx context.Context, ttl int64) (*clientv3.LeaseGrantResponse, error) {
-	return lose(l.faults, func() (*clientv3.LeaseGrantResponse, error) { return l.Lease.Grant(ctx, ttl) })
-}
-
-func (l faultyLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseRevokeResponse, error) {
-	return lose(l.faults, func() (*clientv3.LeaseRevokeResponse, error) { return l.Lease.Revoke(ctx, id) })
-}
-
-func lose[R any](f *coordtest.Faults, send func() (*R, error)) (resp *R, err error) {
-	err = f.Send(func() (err error) {
-		resp, err = send()
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
-}
-
 // EndSession revokes c's lease behind its back.
 func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) error {
 	s := c.store.sessions.current.Load()
@@ -110,9 +83,6 @@ func EndSession(ctx context.Context, c *Coordinator, client *clientv3.Client) er
 
 // Root returns the root of c's tree.
 func (c *Coordinator) Root() string { return c.store.root }
-
-// SetTimeout bounds each request of c from now on.
-func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.timeout = d }
 
 // Lease returns the lease of c's session; 0 if it has none.
 func Lease(c *Coordinator) clientv3.LeaseID {

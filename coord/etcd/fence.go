@@ -25,6 +25,9 @@ const (
 	kindClaims  kind = "list the claims"
 	kindRecords kind = "list the records"
 	kindDelete  kind = "delete a claim"
+	kindGrant   kind = "grant a session"
+	kindRenew   kind = "renew the session"
+	kindEnd     kind = "end the session"
 )
 
 // transactions sends them, each once, and sees from the answers whether the servers were
@@ -75,18 +78,20 @@ func (t *transactions) inCluster(ctx context.Context, layout claims.Entry, k kin
 
 // send sends a transaction once, and says whether its answer shows that the servers
 // were restored, or an earlier one did.
-func (t *transactions) send(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (resp *clientv3.TxnResponse, restored *coord.RestoredError, err error) {
-	err = t.client.try(ctx, string(k), func(ctx context.Context) (err error) {
-		before := t.past.revision()
-		if resp, err = t.client.commit(ctx, k, cmps, then, otherwise); err == nil {
-			err = complete(resp, then, otherwise)
-		}
-		if err == nil {
-			restored = t.past.note(before, resp.Header)
-		}
+func (t *transactions) send(ctx context.Context, k kind, cmps []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, *coord.RestoredError, error) {
+	var resp *clientv3.TxnResponse
+	before := t.past.revision()
+	err := t.client.try(ctx, k, func(ctx context.Context) (err error) {
+		resp, err = t.client.library.Txn(ctx).If(cmps...).Then(then...).Else(otherwise...).Commit()
 		return err
 	})
-	return resp, restored, err
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := complete(resp, then, otherwise); err != nil {
+		return nil, nil, fmt.Errorf("%s: %s: %w", t.client.name, k, err)
+	}
+	return resp, t.past.note(before, resp.Header), nil
 }
 
 // complete is an error if an answer lacks what its transaction asked for. No etcd answers so; what

@@ -5,7 +5,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -15,13 +14,12 @@ func TestInspectionByADaemon(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	must.Get(c.Inspect(t.Context()))(t)
-	tr.extend(tr.claim(c, want(1)), coord.Progress{Ceiling: 10})
+	tr.extend(tr.claim(c, want(1)), 10)
 	must.Get(c.Raise(t.Context(), 50))(t)
 	if got := tr.claim(c, want(2)); got.Floor() != 50 {
 		t.Errorf("floor %d, want 50", got.Floor())
 	}
-	operator := must.Get(etcd.New(tr.Client(), etcd.Config{Identity: coord.Identity{Incarnation: "o"}}))(t)
-	defer operator.Close()
+	operator := tr.dial("o")
 	must.Get(operator.Inspect(t.Context()))(t)
 	if claim, err := operator.Claim(t.Context(), want(3)); err == nil {
 		t.Errorf("one that only visits got worker ID %d", claim.Worker())

@@ -18,11 +18,11 @@ import (
 
 // The pauses between logins, each of which costs the servers some 60 ms of a processor. A token
 // that the servers refuse at once, as one of members whose clocks differ, is asked for twice a
-// second at most. Where they refuse user and password, the pause doubles from the first to the last
-// one, unless another password was read.
+// second at most. Where they refuse user and password, the pause is longer, unless another password
+// was read.
 const (
 	betweenLogins = 500 * time.Millisecond
-	lastRefusal   = 8 * time.Second
+	afterRefusal  = 5 * time.Second
 )
 
 // mostTokens is how many tokens a request is sent with: of three members, two may not know the
@@ -44,18 +44,12 @@ type login struct {
 
 	asking  mutex.Mutex     // held while the servers are asked
 	next    clockguard.Mono // when they may be asked again
-	refused *refusedLogin   // how they answered last; nil: they did not refuse
+	tried   string          // the password of the last login
+	refused error           // how they refused that; nil: they did not
 }
 
 // token is what was given for user and password; empty while the servers know no users.
 type token struct{ text string }
-
-// refusedLogin is a login that the servers refused.
-type refusedLogin struct {
-	password string
-	pause    time.Duration // after it
-	err      error
-}
 
 // newLogin returns nil without a user: all methods of that do nothing.
 func newLogin(servers Servers) *login {
@@ -136,35 +130,22 @@ func (l *login) anew(ctx context.Context, sent *token) error {
 	}
 	password := l.servers.Current.Password(l.servers.Password)
 	wait := time.Duration(l.next - clock.Now().Mono)
-	switch again := l.refused != nil && l.refused.password == password; {
-	case again && wait > 0:
-		return l.refused.err
-	case l.refused != nil && !again:
-		l.refused = nil
-	default:
+	switch again := l.tried == password; {
+	case l.refused != nil && again && wait > 0:
+		return l.refused
+	case l.refused == nil || again:
 		pause(ctx, wait)
 	}
 	answer, err := l.auth.Authenticate(ctx, l.servers.User, password)
-	l.next = clock.Now().Mono + clockguard.Mono(betweenLogins)
+	l.next, l.tried, l.refused = clock.Now().Mono+clockguard.Mono(betweenLogins), password, nil
 	switch {
 	case err == nil:
-		l.refused = nil
 		l.current.Store(&token{answer.Token})
 	case errors.Is(err, rpctypes.ErrAuthNotEnabled):
-		l.refused, err = nil, nil
+		err = nil
 		l.current.Store(&token{})
 	case errors.Is(err, rpctypes.ErrAuthFailed):
-		l.refuse(password, err)
+		l.next, l.refused = clock.Now().Mono+clockguard.Mono(afterRefusal), err
 	}
 	return err
-}
-
-// refuse remembers what the servers answered.
-func (l *login) refuse(password string, err error) {
-	longer := betweenLogins
-	if l.refused != nil {
-		longer = min(2*l.refused.pause, lastRefusal)
-	}
-	l.refused = &refusedLogin{password, longer, err}
-	l.next = clock.Now().Mono + clockguard.Mono(longer)
 }

@@ -9,8 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/coord/coordtest"
-	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -18,10 +16,7 @@ import (
 // Where etcd's quota is used up, the error says what to do, and the claim is kept.
 func TestNoSpace(t *testing.T) {
 	tr := tree{etcdtest.Start(t, etcdtest.Options{Flags: []string{"--quota-backend-bytes=1048576"}}), t}
-	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: tr.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
-	defer c.Close()
-	coordtest.Join(t, c, coord.Layout{Text: "layout", Workers: 8})
-	claim := tr.claim(c, want(0))
+	claim := tr.claim(tr.daemon("a"), want(0))
 	junk, client := strings.Repeat("x", 64<<10), tr.Client()
 	var last int64
 	for {

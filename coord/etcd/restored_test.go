@@ -9,53 +9,21 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
-	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// servers is a cluster that a test stops and puts back.
-type servers struct {
-	*etcdtest.Cluster
-	t *testing.T
-}
-
-func newServers(t *testing.T, members int) servers {
-	t.Helper()
-	return servers{etcdtest.Start(t, etcdtest.Options{Members: members}), t}
-}
-
-// dial returns a coordinator with a client of its own, not joined yet.
-func (s servers) dial(incarnation string) *etcd.Coordinator {
-	s.t.Helper()
-	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: s.Endpoints()}, etcd.Config{Identity: coord.Identity{Incarnation: incarnation}}))(s.t)
-	s.t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-func (s servers) daemon(incarnation string) *etcd.Coordinator {
-	s.t.Helper()
-	c := s.dial(incarnation)
-	coordtest.Join(s.t, c, coord.Layout{Text: "layout", Workers: 8})
-	return c
-}
-
-func (s servers) backup() string {
-	s.StopAll()
-	backup := s.Backup()
-	s.StartAll()
+func (tr tree) backup() string {
+	tr.StopAll()
+	backup := tr.Backup()
+	tr.StartAll()
 	return backup
 }
 
-func (s servers) restore(backup string) {
-	s.StopAll()
-	s.Restore(backup)
-	s.StartAll()
-}
-
-func (s servers) extended(c coord.Claim, to generator.Tick) {
-	s.t.Helper()
-	must.Do(s.t, c.Extend(s.t.Context(), coord.Progress{Ceiling: to}))
+func (tr tree) restore(backup string) {
+	tr.StopAll()
+	tr.Restore(backup)
+	tr.StartAll()
 }
 
 // Etcd is restored under a daemon: that is told from a loss, whichever call finds it
@@ -88,11 +56,11 @@ func TestRestoredFromABackup(t *testing.T) {
 	for i := range calls {
 		s := newServers(t, 1)
 		c := s.daemon("a")
-		claim := must.Get(c.Claim(t.Context(), want(1)))(t)
-		s.extended(claim, 100)
+		claim := s.claim(c, want(1))
+		s.extend(claim, 100)
 		backup := s.backup()
 		for _, to := range []generator.Tick{200, 300, 400} {
-			s.extended(claim, to)
+			s.extend(claim, to)
 		}
 		s.restore(backup)
 
@@ -140,8 +108,8 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 	j, k := s.daemon("j"), s.daemon("k")
 	var claims []coord.Claim
 	for worker, c := range []*etcd.Coordinator{j, k} {
-		claim := must.Get(c.Claim(t.Context(), want(worker)))(t)
-		s.extended(claim, 5000)
+		claim := s.claim(c, want(worker))
+		s.extend(claim, 5000)
 		claims = append(claims, claim)
 	}
 	s.restore(backup)
@@ -159,11 +127,11 @@ func TestRestoredAmongOthersWrites(t *testing.T) {
 }
 
 // marks is all claims and records, in one text.
-func (s servers) marks(o coord.Operator) string {
-	s.t.Helper()
-	members, err := o.Members(s.t.Context())
-	marks, err2 := o.Marks(s.t.Context())
-	must.Do(s.t, errors.Join(err, err2))
+func (tr tree) marks(o coord.Operator) string {
+	tr.t.Helper()
+	members, err := o.Members(tr.t.Context())
+	marks, err2 := o.Marks(tr.t.Context())
+	must.Do(tr.t, errors.Join(err, err2))
 	return fmt.Sprintf("%+v %+v", members, marks)
 }
 
@@ -174,8 +142,8 @@ func TestDataReplaced(t *testing.T) {
 		s := newServers(t, 1)
 		empty := s.backup()
 		c := s.daemon("a")
-		claim := must.Get(c.Claim(t.Context(), want(1)))(t)
-		s.extended(claim, 100)
+		claim := s.claim(c, want(1))
+		s.extend(claim, 100)
 		s.restore(empty)
 		uuid := ""
 		if anew {
@@ -197,7 +165,7 @@ func TestMembersThatLagAreNoRestore(t *testing.T) {
 	t.Parallel()
 	s := newServers(t, 3)
 	c := s.daemon("a")
-	claim := must.Get(c.Claim(t.Context(), want(1)))(t)
+	claim := s.claim(c, want(1))
 	to := generator.Tick(100)
 	for i := range 3 {
 		s.Stop(i)

@@ -2,12 +2,8 @@ package etcd_test
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -18,7 +14,7 @@ func TestOpeningIsSealed(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	first := tr.claim(c, want(0))
-	tr.extend(first, coord.Progress{Ceiling: 60})
+	tr.extend(first, 60)
 	tr.revoke(c)
 	raised := false
 	etcd.Intercept(c, func(ctx context.Context, k etcd.Kind, send func(context.Context) error) error {
@@ -50,21 +46,5 @@ func TestMembersShowTheOwner(t *testing.T) {
 	if err != nil || len(members) != 1 || members[0].Claim != claim.Name() {
 		t.Errorf("Members: %+v, %v; want %s alone", members, err, claim.Name())
 	}
-	tr.extend(claim, coord.Progress{Ceiling: 10})
-}
-
-// A request that gets no answer at all is given up after the timeout of a request, and said so.
-func TestRequestsWithoutAnswer(t *testing.T) {
-	tr := newTree(t)
-	c := tr.daemon("a")
-	claim := tr.claim(c, want(7))
-	etcd.SetTimeout(c, time.Millisecond)
-	etcd.Intercept(c, func(ctx context.Context, _ etcd.Kind, _ func(context.Context) error) error {
-		<-ctx.Done()
-		return ctx.Err()
-	})
-	err := claim.Extend(t.Context(), coord.Progress{Ceiling: 10})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer within 1ms") {
-		t.Errorf("Extend: %v, want that there was no answer within 1ms", err)
-	}
+	tr.extend(claim, 10)
 }

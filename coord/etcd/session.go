@@ -3,16 +3,13 @@ package etcd
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
@@ -48,9 +45,6 @@ func (s *sessions) get(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	defer s.opening.Unlock()
-	if err := s.client.errClosed(); err != nil {
-		return nil, err
-	}
 	if current := s.current.Load(); current != nil {
 		return current, nil
 	}
@@ -60,8 +54,8 @@ func (s *sessions) get(ctx context.Context) (*session, error) {
 // open grants a lease and keeps it alive. ctx bounds the grant only.
 func (s *sessions) open(ctx context.Context) (*session, error) {
 	var grant *clientv3.LeaseGrantResponse
-	err := s.client.try(ctx, "grant a session", func(ctx context.Context) (err error) {
-		grant, err = s.client.lease.Grant(ctx, int64(s.ttl/time.Second))
+	err := s.client.try(ctx, kindGrant, func(ctx context.Context) (err error) {
+		grant, err = s.client.library.Grant(ctx, int64(s.ttl/time.Second))
 		return err
 	})
 	if err != nil {
@@ -130,22 +124,10 @@ func (s *sessions) keepAlive(life context.Context, held *session) {
 // renew renews a lease once. Etcd looks at the stream's token with each renewal since 3.7, and at
 // none before: there a lease lives on whatever has become of the password.
 func (s *sessions) renew(ctx context.Context, id clientv3.LeaseID) error {
-	return s.client.within(ctx, s.ttl/timeout, "renew the session", func(ctx context.Context) error {
+	return s.client.within(ctx, s.ttl/timeout, kindRenew, func(ctx context.Context) error {
 		return s.client.login.with(ctx, func(ctx context.Context) error {
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel() // it ends the stream
-			stream, err := etcdserverpb.NewLeaseClient(s.client.conn).LeaseKeepAlive(clientv3.WithRequireLeader(ctx), grpc.WaitForReady(true))
-			if err != nil {
-				return rpctypes.Error(err)
-			}
-			if err := stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)}); err != nil && err != io.EOF { // that of Recv says why
-				return rpctypes.Error(err)
-			}
-			resp, err := stream.Recv()
-			if err == nil && resp.GetTTL() <= 0 {
-				err = rpctypes.ErrLeaseNotFound
-			}
-			return rpctypes.Error(err)
+			_, err := s.client.library.KeepAliveOnce(clientv3.WithRequireLeader(ctx), id)
+			return err
 		})
 	})
 }
@@ -158,7 +140,6 @@ func (s *store) Close() error { return s.sessions.finish() }
 
 // finish has the session ended, and then the client.
 func (s *sessions) finish() error {
-	s.client.closed.Store(true)
 	s.opening.Lock() // a session that is being opened is ended as well
 	defer s.opening.Unlock()
 	var err error
@@ -166,14 +147,15 @@ func (s *sessions) finish() error {
 		s.retire(current)
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
-		err = s.client.try(ctx, "end the session", func(ctx context.Context) error {
-			_, err := s.client.lease.Revoke(ctx, current.id)
+		err = s.client.try(ctx, kindEnd, func(ctx context.Context) error {
+			_, err := s.client.library.Revoke(ctx, current.id)
 			if isLeaseGone(err) {
 				return nil
 			}
 			return err
 		})
 	}
+	s.client.closed.Store(true)
 	s.renewing.Wait()
 	if s.own != nil {
 		// The client's own context ends with it, which is all that it reports.
@@ -183,11 +165,4 @@ func (s *sessions) finish() error {
 		s.own = nil
 	}
 	return err
-}
-
-// pause waits for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	waiting, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-waiting.Done()
 }

@@ -37,25 +37,12 @@ func (s secured) ClientHandshake(ctx context.Context, authority string, raw net.
 		s.mistakes.note(server, err)
 		return nil, nil, err
 	}
-	return &firstRead{Conn: secure.Conn(conn), note: func(err error) { s.mistakes.note(server, err) }}, info, nil
-}
-
-// firstRead tells how the first read of a connection ended: a server that refuses the
-// client's certificate answers so after the handshake.
-type firstRead struct {
-	net.Conn
-	once sync.Once
-	note func(error)
-}
-
-func (c *firstRead) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.once.Do(func() { c.note(err) })
-	return n, err
+	s.mistakes.note(server, nil)
+	return conn, info, nil
 }
 
 // mistakes are those that keep servers from being spoken to. While other servers serve, no request
-// has them for an error. So each is logged, once, until the server answers.
+// has them for an error. So each is logged, once, until a handshake with the server succeeds.
 type mistakes struct {
 	log  hclog.Logger
 	mu   sync.Mutex

@@ -8,25 +8,36 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/etcd"
 	"github.com/flakeward/flakeward/coord/etcd/etcdtest"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// tree is a server of one test.
+// tree is the servers of one test.
 type tree struct {
 	*etcdtest.Cluster
 	t testing.TB
 }
 
-func newTree(t testing.TB) tree { return tree{etcdtest.Start(t, etcdtest.Options{}), t} }
+func newTree(t testing.TB) tree { return newServers(t, 1) }
+
+func newServers(t testing.TB, members int) tree {
+	t.Helper()
+	return tree{etcdtest.Start(t, etcdtest.Options{Members: members}), t}
+}
+
+// dial returns a coordinator with a client of its own, not joined yet.
+func (tr tree) dial(incarnation string) *etcd.Coordinator {
+	tr.t.Helper()
+	identity := coord.Identity{Host: "host" + incarnation, Incarnation: incarnation}
+	c := must.Get(etcd.Dial(etcd.Servers{Endpoints: tr.Endpoints()}, etcd.Config{Identity: identity}))(tr.t)
+	tr.t.Cleanup(func() { _ = c.Close() }) // the test may have stopped the servers
+	return c
+}
 
 // daemon returns a joined coordinator.
 func (tr tree) daemon(incarnation string) *etcd.Coordinator {
 	tr.t.Helper()
-	c, err := etcd.New(tr.Client(), etcd.Config{
-		Identity: coord.Identity{Host: "host" + incarnation, Incarnation: incarnation},
-	})
-	must.Do(tr.t, err)
-	tr.t.Cleanup(func() { coordtest.Close(tr.t, c) })
+	c := tr.dial(incarnation)
 	coordtest.Join(tr.t, c, coord.Layout{Text: "layout", Workers: 8})
 	return c
 }
@@ -36,9 +47,9 @@ func (tr tree) claim(c *etcd.Coordinator, r coord.Request) coord.Claim {
 	return must.Get(c.Claim(tr.t.Context(), r))(tr.t)
 }
 
-func (tr tree) extend(c coord.Claim, p coord.Progress) {
+func (tr tree) extend(c coord.Claim, to generator.Tick) {
 	tr.t.Helper()
-	must.Do(tr.t, c.Extend(tr.t.Context(), p))
+	must.Do(tr.t, c.Extend(tr.t.Context(), coord.Progress{Ceiling: to}))
 }
 
 func (tr tree) revoke(c *etcd.Coordinator) {
@@ -56,13 +67,13 @@ func TestRecordPutBack(t *testing.T) {
 	tr := newTree(t)
 	c := tr.daemon("a")
 	claim := tr.claim(c, want(0))
-	tr.extend(claim, coord.Progress{Ceiling: 100})
+	tr.extend(claim, 100)
 	key := c.Root() + "workers/0000000"
 	old, err := tr.Client().Get(t.Context(), key)
 	if err != nil || len(old.Kvs) != 1 {
 		t.Fatalf("no record %s: %v", key, err)
 	}
-	tr.extend(claim, coord.Progress{Ceiling: 200})
+	tr.extend(claim, 200)
 	must.Get(tr.Client().Put(t.Context(), key, string(old.Kvs[0].Value)))(t)
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 300}); !errors.Is(err, coord.ErrLost) {
 		t.Errorf("Extend on a record that was put back: %v, want ErrLost", err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
@@ -42,10 +43,9 @@ func Explain(err error) error {
 		hint = "its certificate is for another name: name the server in --coord as its certificate does"
 	case errors.As(err, &plain):
 		hint = "it does not speak TLS on that port: leave out --coord-ca and --coord-cert, or use its port for TLS"
-	case errors.As(err, &remote) && remote.Op == "remote error":
-		if hint = explainAlert(remote.Err.Error()); hint != "" {
-			err = errors.Join(coord.ErrLogin, err) // it is the server that does not take this client
-		}
+	case errors.As(err, &remote) && remote.Op == "remote error" && refuses(remote.Err):
+		hint = "it refuses this client: give a client certificate that it trusts, and that has not expired, with --coord-cert and --coord-key; they are read again for each connection"
+		err = errors.Join(coord.ErrLogin, err)
 	}
 	if hint == "" {
 		return err
@@ -53,28 +53,13 @@ func Explain(err error) error {
 	return &explained{hint + detail, err}
 }
 
-// The alerts by which a server refuses a client: RFC 8446, 6.2, and RFC 5246, 7.2.2.
-var alerts = map[tls.AlertError]string{
-	// Before TLS 1.3 a certificate that is missing is only a failed handshake.
-	40:  "it refused the handshake: it may ask for a client certificate (--coord-cert and --coord-key), or want ciphers that this client lacks",
-	42:  "it refused the client certificate, or got none: give one that its authorities have signed, with --coord-cert and --coord-key",
-	43:  "it does not support the client certificate's kind: give another with --coord-cert and --coord-key",
-	44:  "the client certificate was revoked: give another with --coord-cert and --coord-key",
-	45:  "the client certificate has expired: replace the files of --coord-cert and --coord-key; they are read again for each connection",
-	46:  "it refused the client certificate: give another with --coord-cert and --coord-key",
-	48:  "it does not trust the authority that signed the client certificate: give another with --coord-cert and --coord-key",
-	116: "it asks for a client certificate: give one with --coord-cert and --coord-key",
-}
+// refusals are the alerts by which a server refuses a client: RFC 8446, 6.2, and RFC 5246, 7.2.2.
+// Before TLS 1.3 a certificate that is missing is only a failed handshake, the first of them.
+var refusals = []tls.AlertError{40, 42, 43, 44, 45, 46, 48, 116}
 
-// explainAlert finds the alert by its text: the library does not export the alerts of
-// a connection over TCP.
-func explainAlert(text string) string {
-	for code, hint := range alerts {
-		if text == code.Error() {
-			return hint
-		}
-	}
-	return ""
+// refuses finds an alert by its text: the library does not export those of a connection over TCP.
+func refuses(alert error) bool {
+	return slices.ContainsFunc(refusals, func(r tls.AlertError) bool { return r.Error() == alert.Error() })
 }
 
 func span(c *x509.Certificate) string {
@@ -106,17 +91,4 @@ func Handshake(err error) error {
 		return &explained{"it closed the connection during the TLS handshake: it may not speak TLS on that port", err}
 	}
 	return Explain(err)
-}
-
-// Conn wraps a connection whose reads are explained.
-func Conn(c net.Conn) net.Conn { return conn{c} }
-
-type conn struct{ net.Conn }
-
-func (c conn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if err != nil && err != io.EOF { // which readers compare
-		err = Explain(err)
-	}
-	return n, err
 }

@@ -52,8 +52,8 @@ func meet(t *testing.T, address string, config *tls.Config) error {
 		return secure.Handshake(err)
 	}
 	defer conn.Close()
-	_, err = io.ReadFull(secure.Conn(conn), make([]byte, 1))
-	return err
+	_, err = io.ReadFull(conn, make([]byte, 1))
+	return secure.Explain(err)
 }
 
 func TestEachMistakeIsNamed(t *testing.T) {
@@ -76,10 +76,10 @@ func TestEachMistakeIsNamed(t *testing.T) {
 		"the system's":          {mutual, secure.TLS{Cert: good.CertFile, Key: good.KeyFile}, "not signed by an authority that is trusted here"},
 		"expired server":        {ca.ServerConfig(ca.ExpiredServer(), false), secure.TLS{CA: ca.File}, "not valid now (only from "},
 		"another name":          {ca.ServerConfig(ca.Server("other.example"), false), secure.TLS{CA: ca.File}, "name the server in --coord as its certificate does"},
-		"no client certificate": {mutual, secure.TLS{CA: ca.File}, "asks for a client certificate"},
+		"no client certificate": {mutual, secure.TLS{CA: ca.File}, "certificate required"},
 		"none, TLS 1.2":         {old, secure.TLS{CA: ca.File}, "client certificate"},
 		"a foreign one":         {mutual, pair(other.Client("c")), "--coord-cert"},
-		"an expired one":        {mutual, pair(ca.ExpiredClient("c")), "client certificate has expired"},
+		"an expired one":        {mutual, pair(ca.ExpiredClient("c")), "expired certificate"},
 		"plain text":            {nil, secure.TLS{CA: ca.File}, "does not speak TLS on that port"},
 	} {
 		config, err := c.client.Config(nil)
