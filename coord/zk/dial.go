@@ -27,9 +27,6 @@ const (
 	// the last one, so servers that are back are found within a second.
 	firstPause = 50 * time.Millisecond
 	lastPause  = 500 * time.Millisecond
-	// steady is how long a connection must have lasted for the next one to be made
-	// without a pause.
-	steady = time.Second
 )
 
 // clock is for waiting and for measuring what is waited for: nothing that is
@@ -51,11 +48,11 @@ type dialer struct {
 	pause time.Duration // before the next round
 	wait  time.Duration // for the next session
 
-	mu    sync.Mutex
-	wire  *wire
-	since clockguard.Mono // when requests could first be sent on it, 0 before
-	seen  bool            // there was a session before
-	last  error           // why there is no session now
+	mu     sync.Mutex
+	wire   *wire
+	served bool  // requests could be sent on it
+	seen   bool  // there was a session before
+	last   error // why there is no session now
 }
 
 // target is an address of a server.
@@ -81,11 +78,8 @@ func (d *dialer) Connected() {}
 // the library look whether it is closed, and wait a second otherwise, only when
 // it is closed: else the pauses are those of this dialer.
 func (d *dialer) Next() (server string, closed bool) {
-	if served, lasted := d.cut(); served {
+	if d.cut() {
 		d.round, d.pause, d.wait = nil, firstPause, firstWait
-		if lasted >= steady {
-			d.pause = 0
-		}
 	}
 	if len(d.round) == 0 {
 		wait(d.life, d.pause/2+rand.N(d.pause/2+1))
@@ -134,7 +128,7 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	}
 	w := newWire(d, conn)
 	d.mu.Lock()
-	d.wire, d.since = w, 0
+	d.wire, d.served = w, false
 	d.mu.Unlock()
 	return w, nil
 }
@@ -169,20 +163,19 @@ func (d *dialer) opened() time.Duration {
 func (d *dialer) serves() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.last, d.since = nil, clock.Now().Mono
+	d.last, d.served = nil, true
 }
 
-// cut ends the connection, and reports whether requests could be sent on it, and
-// for how long.
-func (d *dialer) cut() (served bool, lasted time.Duration) {
+// cut ends the connection, and reports whether requests could be sent on it.
+func (d *dialer) cut() (served bool) {
 	d.mu.Lock()
-	w, since := d.wire, d.since
-	d.wire, d.since = nil, 0
+	w, served := d.wire, d.served
+	d.wire, d.served = nil, false
 	d.mu.Unlock()
 	if w != nil {
 		w.Close()
 	}
-	return since != 0, time.Duration(clock.Now().Mono - since)
+	return served
 }
 
 // note keeps the reason why there is no session, for the errors of requests.

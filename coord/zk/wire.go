@@ -1,12 +1,12 @@
 package zk
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"time"
 
@@ -14,20 +14,17 @@ import (
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
-// wire is a connection to a server. It watches the answer to the library's request
-// for a session, which the library waits for too long and whose length it believes.
+// wire is a connection to a server. It reads the answer to the library's request for a session, which
+// the library would wait for too long and whose length it would believe.
 type wire struct {
 	net.Conn
 	d      *dialer
 	target target
-	wait   time.Duration      // for the answer
-	cancel context.CancelFunc // of the wait for the answer
-	stop   func() bool        // keeps the end of that wait from closing the connection
+	wait   time.Duration // for the answer
 
 	// Used by the one goroutine that reads. Until the answer is there it writes too.
 	opened  bool          // the answer is there
-	head    []byte        // of the answer: length, protocol, timeout, ID
-	left    int           // of the answer, after head
+	answer  []byte        // what the library has not read of it yet
 	timeout time.Duration // of the session
 }
 
@@ -35,29 +32,38 @@ type wire struct {
 // four, the timeout in milliseconds of four, the session's ID of eight and its
 // password with its length; later versions of ZooKeeper append a byte.
 const (
-	headSize   = 20
-	answerSize = 1024 // no answer is longer
+	leastAnswer = 16
+	mostAnswer  = 1024
 )
 
 func newWire(d *dialer, conn net.Conn) *wire {
-	ctx, cancel := context.WithTimeout(d.life, d.wait)
-	return &wire{Conn: conn, d: d, target: d.now, wait: d.wait, cancel: cancel, stop: context.AfterFunc(ctx, func() { conn.Close() })}
+	return &wire{Conn: conn, d: d, target: d.now, wait: d.wait}
 }
 
 func (w *wire) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
-	if w.opened {
-		return n, err
+	if !w.opened {
+		if err := w.open(); err != nil {
+			err = w.explain(err)
+			w.d.note(err)
+			return 0, err // nobody is to believe what was read
+		}
 	}
+	if len(w.answer) > 0 {
+		n := copy(p, w.answer)
+		w.answer = w.answer[n:]
+		return n, nil
+	}
+	return w.Conn.Read(p)
+}
+
+// open reads the whole answer.
+func (w *wire) open() error {
+	err := w.SetReadDeadline(time.Unix(0, clock.Now().Wall).Add(w.wait))
 	if err == nil {
-		err = w.watch(p[:n])
+		w.answer, w.timeout, err = readAnswer(w.Conn)
 	}
-	if err != nil {
-		err = w.explain(err)
-		w.d.note(err)
-		return 0, err // nobody is to believe what was read
-	}
-	return n, nil
+	w.opened = err == nil
+	return errors.Join(err, w.SetReadDeadline(time.Time{}))
 }
 
 // Write does not tell that it failed once the session is open: it ends the connection,
@@ -75,35 +81,27 @@ func (w *wire) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// watch sees the next bytes of the answer.
-func (w *wire) watch(p []byte) error {
-	if take := min(len(p), headSize-len(w.head)); take > 0 {
-		w.head, p = append(w.head, p[:take]...), p[take:]
-		if len(w.head) < 4 {
-			return nil
-		}
-		size := binary.BigEndian.Uint32(w.head)
-		if size < headSize-4 || size > answerSize {
-			return errStrange
-		}
-		if len(w.head) < headSize {
-			return nil
-		}
-		timeout := int32(binary.BigEndian.Uint32(w.head[8:]))
-		// Without an ID there is no session, and so no timeout. Of a session that has
-		// none, the library makes a ticker of no time, which panics.
-		if id := binary.BigEndian.Uint64(w.head[12:]); id != 0 && timeout <= 0 {
-			return errStrange
-		}
-		w.timeout = time.Duration(timeout) * time.Millisecond
-		w.left = int(size) - (headSize - 4)
+// readAnswer returns the answer with the session's timeout.
+func readAnswer(r io.Reader) (answer []byte, timeout time.Duration, err error) {
+	answer = make([]byte, 4, mostAnswer)
+	if _, err := io.ReadFull(r, answer); err != nil {
+		return nil, 0, err
 	}
-	if w.left -= len(p); w.left <= 0 {
-		w.opened = true
-		w.stop()
-		w.cancel()
+	size := binary.BigEndian.Uint32(answer)
+	if size < leastAnswer || size > mostAnswer {
+		return nil, 0, errStrange
 	}
-	return nil
+	answer = append(answer, make([]byte, size)...)
+	if _, err := io.ReadFull(r, answer[4:]); err != nil {
+		return nil, 0, err
+	}
+	milliseconds := int32(binary.BigEndian.Uint32(answer[8:]))
+	// Without an ID there is no session, and so no timeout. Of a session that has
+	// none, the library makes a ticker of no time, which panics.
+	if id := binary.BigEndian.Uint64(answer[12:]); id != 0 && milliseconds <= 0 {
+		return nil, 0, errStrange
+	}
+	return answer, time.Duration(milliseconds) * time.Millisecond, nil
 }
 
 var errStrange = errors.New("the answer is not ZooKeeper's")
@@ -111,7 +109,7 @@ var errStrange = errors.New("the answer is not ZooKeeper's")
 // explain says why a connection was made, but no session. What a request says of it is what the server
 // answers when it is asked why.
 func (w *wire) explain(err error) error {
-	if errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
 		w.d.wait = min(2*w.wait, lastWait)
 		return fmt.Errorf("%s took the connection but opened no session within %v", w.target.address, w.wait)
 	}
@@ -121,11 +119,4 @@ func (w *wire) explain(err error) error {
 		err = fmt.Errorf("%w: %w", coord.ErrTurnedAway, err)
 	}
 	return fmt.Errorf("%s opened no session (%w)", w.target.address, err)
-}
-
-// Close also ends the wait for the answer.
-func (w *wire) Close() error {
-	w.stop()
-	w.cancel()
-	return w.Conn.Close()
 }
