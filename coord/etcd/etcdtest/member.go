@@ -1,11 +1,11 @@
 package etcdtest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"sync"
-	"syscall"
 
 	"github.com/flakeward/flakeward/internal/port"
 	"github.com/flakeward/flakeward/internal/process"
@@ -18,36 +18,28 @@ type member struct {
 	clients, peers port.Port
 	args           []string
 
-	mu      sync.Mutex
-	command *exec.Cmd
-	ended   chan struct{} // closed when the process is gone; nil while stopped
-	paused  bool
-	failed  bool // it ended by itself
+	mu     sync.Mutex
+	server *process.Process // nil while stopped
+	paused bool
+	failed bool // it ended by itself
 }
 
 // start returns when the process is there; it need not be ready.
 func (m *member) start(program string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended != nil {
+	if m.server != nil {
 		return nil
 	}
 	log, err := os.OpenFile(m.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own copy
-	command := exec.Command(program, m.args...)
-	command.Stdout, command.Stderr = log, log
-	if err := process.Spawn(command); err != nil {
-		return fmt.Errorf("etcdtest: %s: %w", m.name, err)
+	server, err := process.Start(context.Background(), process.Program{Command: append([]string{program}, m.args...), Log: log})
+	if err != nil {
+		return errors.Join(err, log.Close())
 	}
-	ended := make(chan struct{})
-	m.command, m.ended, m.paused = command, ended, false
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // how it ended is in its log; killed, mostly
-	}()
+	m.server, m.paused = server, false
 	return nil
 }
 
@@ -55,22 +47,9 @@ func (m *member) start(program string) error {
 func (m *member) stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended == nil {
-		return
-	}
-	m.failed = m.failed || m.gone()
-	_ = m.command.Process.Kill() // it may be gone
-	<-m.ended
-	m.ended = nil
-}
-
-// gone reports whether the process has ended by itself; m.mu is held.
-func (m *member) gone() bool {
-	select {
-	case <-m.ended:
-		return true
-	default:
-		return false
+	if m.server != nil {
+		m.failed = m.server.Kill() != nil || m.failed
+		m.server = nil
 	}
 }
 
@@ -78,10 +57,10 @@ func (m *member) gone() bool {
 func (m *member) pause() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended == nil || m.gone() {
+	if m.server == nil {
 		return fmt.Errorf("etcdtest: %s cannot hang, as it does not run", m.name)
 	}
-	err := process.Pause(m.command.Process)
+	err := m.server.Pause()
 	m.paused = err == nil
 	return err
 }
@@ -89,8 +68,8 @@ func (m *member) pause() error {
 func (m *member) resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.paused && m.ended != nil {
-		_ = m.command.Process.Signal(syscall.SIGCONT) // it may be gone
+	if m.paused && m.server != nil {
+		_ = m.server.Resume() // it may be gone
 	}
 	m.paused = false
 }
@@ -100,7 +79,15 @@ func (m *member) resume() {
 func (m *member) state() (running, paused, failed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.ended != nil, m.paused, m.failed || m.ended != nil && m.gone()
+	if m.server == nil {
+		return false, m.paused, m.failed
+	}
+	select {
+	case <-m.server.Ended():
+		return true, m.paused, true
+	default:
+		return true, m.paused, m.failed
+	}
 }
 
 // tail is the end of the log.

@@ -1,12 +1,12 @@
 package zkserver
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/flakeward/flakeward/internal/port"
@@ -21,9 +21,8 @@ type member struct {
 	client, secure   port.Port
 	quorum, election port.Port
 
-	command *exec.Cmd     // the last one started
-	ended   chan struct{} // closed when that is gone; nil before the first
-	paused  bool
+	server *process.Process // the last one started; nil before the first
+	paused bool
 }
 
 func newMember(dir string, secure bool) (*member, error) {
@@ -68,30 +67,25 @@ func (m *member) start(java install) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() // the process has its own copy
-	command := exec.Command(java.java, append(append([]string{}, jvm...),
-		"-Dlogback.configurationFile="+m.logging(), "-cp", java.classPath,
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain", m.config())...)
-	command.Dir, command.Stdout, command.Stderr = m.dir, log, log
-	if err := process.Spawn(command); err != nil {
-		return err
+	command := slices.Concat([]string{java.java}, jvm, []string{
+		"-Dlogback.configurationFile=" + m.logging(), "-cp", java.classPath,
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", m.config(),
+	})
+	server, err := process.Start(context.Background(), process.Program{Command: command, Log: log})
+	if err != nil {
+		return errors.Join(err, log.Close())
 	}
-	ended := make(chan struct{})
-	m.command, m.ended, m.paused = command, ended, false
-	go func() {
-		defer close(ended)
-		_ = command.Wait() // how it ended is in its log; killed, mostly
-	}()
+	m.server, m.paused = server, false
 	return nil
 }
 
 // running says whether the process is there, be it paused.
 func (m *member) running() bool {
-	if m.ended == nil {
+	if m.server == nil {
 		return false
 	}
 	select {
-	case <-m.ended:
+	case <-m.server.Ended():
 		return false
 	default:
 		return true
@@ -101,30 +95,37 @@ func (m *member) running() bool {
 // active says whether the process is there and not paused.
 func (m *member) active() bool { return m.running() && !m.paused }
 
-func (m *member) signal(s syscall.Signal) error {
+// there is an error if the process is not.
+func (m *member) there() error {
 	if !m.running() {
 		return fmt.Errorf("it does not run%s", m.said())
 	}
-	return m.command.Process.Signal(s)
+	return nil
 }
 
 func (m *member) pause() error {
-	if !m.running() {
-		return fmt.Errorf("it does not run%s", m.said())
+	if err := m.there(); err != nil {
+		return err
 	}
-	err := process.Pause(m.command.Process)
+	err := m.server.Pause()
 	m.paused = m.paused || err == nil
 	return err
 }
 
 func (m *member) resume() error {
-	err := m.signal(syscall.SIGCONT)
+	if err := m.there(); err != nil {
+		return err
+	}
+	err := m.server.Resume()
 	m.paused = m.paused && err != nil
 	return err
 }
 
 func (m *member) terminate() error {
-	if err := m.signal(syscall.SIGTERM); err != nil {
+	if err := m.there(); err != nil {
+		return err
+	}
+	if err := syscall.Kill(m.server.PID(), syscall.SIGTERM); err != nil {
 		return err
 	}
 	if m.paused { // it takes no other signal until it goes on
@@ -138,15 +139,15 @@ func (m *member) kill() error {
 	if !m.running() {
 		return nil
 	}
-	if err := m.command.Process.Kill(); err != nil && m.running() {
+	if err := m.server.Kill(); !errors.Is(err, process.ErrEnded) {
 		return err
 	}
-	return m.wait(context.Background()) // SIGKILL takes no time
+	return nil
 }
 
 func (m *member) wait(ctx context.Context) error {
 	select {
-	case <-m.ended:
+	case <-m.server.Ended():
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("%w%s", context.Cause(ctx), m.said())
@@ -155,11 +156,8 @@ func (m *member) wait(ctx context.Context) error {
 
 // said is the end of the server's log, for errors.
 func (m *member) said() string {
-	const lines = 30
-	log, err := os.ReadFile(m.log())
-	if err != nil || len(log) == 0 {
+	if m.server == nil || m.server.Tail() == "" {
 		return "; it has logged nothing"
 	}
-	all := bytes.Split(bytes.TrimSpace(log), []byte("\n"))
-	return fmt.Sprintf("; its log ends with:\n%s", bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+	return "; its log ends with:\n" + m.server.Tail()
 }
