@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
@@ -104,15 +103,6 @@ func TestErrorsOfListings(t *testing.T) {
 		return send()
 	})
 	if _, err := s.Claims(ctx, entry, true); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), s.Name()+": ") {
-		t.Errorf("%v", err)
-	}
-	zk.Intercept(c, func(k zk.Kind, send func() error) error {
-		if k == "read a record" {
-			return coordtest.ErrFault
-		}
-		return send()
-	})
-	if err := s.Records(t.Context(), entry, 0, func(int, claims.Entry) bool { return true }); !errors.Is(err, coordtest.ErrFault) || !strings.Contains(err.Error(), ": read a record: "+s.Path(claims.RecordOf(3))) {
 		t.Errorf("%v", err)
 	}
 }

@@ -2,10 +2,6 @@ package zk
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"io"
 	"net"
 	"sync"
 	"time"
@@ -26,12 +22,10 @@ func Watch(c *Coordinator, wire *coordtest.Wire) {
 	Intercept(c, func(_ Kind, send func() error) error { return wire.Send(life, send) })
 }
 
-// Line is the network as a test sees it: what c connects to, and the sessions that
-// servers give it.
+// Line is the network as a test sees it: what c connects to.
 type Line struct {
 	mu     sync.Mutex
 	conn   net.Conn
-	answer []byte // to the request for the last session
 	Dialed int
 	// Address, if not empty, is where every connection is made to.
 	Address string
@@ -56,8 +50,8 @@ func (l *Line) Tap(c *Coordinator) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.Dialed++
-		l.conn = &tapped{Conn: conn, l: l}
-		return l.conn, nil
+		l.conn = conn
+		return conn, nil
 	}
 }
 
@@ -70,98 +64,35 @@ func (l *Line) Cut() {
 	}
 }
 
-// answerLength is that of ZooKeeper 3.8: length, version, timeout, ID, password of
-// 16 bytes with its length, and whether it is read-only.
-const answerLength = 4 + 4 + 4 + 8 + 4 + 16 + 1
+// closing is the request that ends a session: its length, a number that no request of the library
+// has, and operation -11.
+const closing = "\x00\x00\x00\x08" + "\x7f\xff\xff\xff" + "\xff\xff\xff\xf5"
 
-type tapped struct {
-	net.Conn
-	l    *Line
-	seen []byte
-}
-
-func (t *tapped) Read(p []byte) (int, error) {
-	n, err := t.Conn.Read(p)
-	if missing := answerLength - len(t.seen); missing > 0 {
-		t.seen = append(t.seen, p[:min(n, missing)]...)
-		if len(t.seen) == answerLength {
-			t.l.mu.Lock()
-			t.l.answer = t.seen
-			t.l.mu.Unlock()
-		}
-	}
-	return n, err
-}
-
-// EndSession ends the last session that c was given, over connections of its own to
-// the server, and returns when the server no longer knows it.
-func (l *Line) EndSession(ctx context.Context, server string) error {
-	l.mu.Lock()
-	answer := l.answer
-	l.mu.Unlock()
-	if answer == nil {
+// EndSession has the server end the session of c, if there is one, and waits until c has noticed: the
+// server ends the connection then.
+func (l *Line) EndSession(ctx context.Context, c *Coordinator) error {
+	c.store.client.mu.Lock()
+	n := c.store.client.session
+	c.store.client.mu.Unlock()
+	if n == nil {
 		return nil
 	}
-	var err error
-	for ctx.Err() == nil {
-		var gone bool
-		// The client may take the session back at any time: then this connection
-		// ends, or gets no answer.
-		once, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
-		gone, err = endSession(once, server, answer)
-		cancel()
-		if gone {
-			return nil
-		}
+	select {
+	case <-n.gate():
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return errors.Join(ctx.Err(), err)
-}
-
-// endSession resumes the session and ends it. It reports whether it had ended before.
-func endSession(ctx context.Context, server string, answer []byte) (gone bool, err error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", server)
-	if err != nil {
-		return false, err
+	was := n.connection()
+	l.mu.Lock()
+	_, err := l.conn.Write([]byte(closing))
+	l.mu.Unlock()
+	for up := true; err == nil && up; err = ctx.Err() {
+		wait(ctx, time.Millisecond)
+		n.mu.Lock()
+		up = n.up && n.number == was
+		n.mu.Unlock()
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	// The request: version, last zxid seen, timeout, ID, password.
-	request := make([]byte, 12, 44)
-	request = append(append(request, answer[8:12]...), answer[12:40]...)
-	if err := sendFrame(conn, request); err != nil {
-		return false, err
-	}
-	reply, err := readFrame(conn)
-	if err != nil {
-		return false, fmt.Errorf("resume the session: %w", err)
-	}
-	if len(reply) < 16 || binary.BigEndian.Uint64(reply[8:]) == 0 {
-		return true, nil
-	}
-	closing := []byte{0, 0, 0, 1, 0xff, 0xff, 0xff, 0xf5} // request 1, operation -11
-	if err := sendFrame(conn, closing); err != nil {
-		return false, err
-	}
-	if _, err := readFrame(conn); err != nil {
-		return false, fmt.Errorf("end the session: %w", err)
-	}
-	return false, nil
-}
-
-func sendFrame(w io.Writer, b []byte) error {
-	_, err := w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...))
 	return err
-}
-
-func readFrame(r io.Reader) ([]byte, error) {
-	var length [4]byte
-	if _, err := io.ReadFull(r, length[:]); err != nil {
-		return nil, err
-	}
-	b := make([]byte, binary.BigEndian.Uint32(length[:]))
-	_, err := io.ReadFull(r, b)
-	return b, err
 }
 
 // Store returns what c keeps its tree in.
@@ -175,23 +106,6 @@ func Rivals(ctx context.Context, s claims.Store, name string) ([]claims.Node, er
 
 // SetTimeout bounds each request of c from now on.
 func SetTimeout(c *Coordinator, d time.Duration) { c.store.client.config.TryTimeout = d }
-
-// Notice waits until c has noticed that the session of that ID is not connected.
-func Notice(ctx context.Context, c *Coordinator, id int64) error {
-	c.store.client.mu.Lock()
-	n := c.store.client.session
-	c.store.client.mu.Unlock()
-	for n != nil && ctx.Err() == nil {
-		n.mu.Lock()
-		up, now := n.up, n.id
-		n.mu.Unlock()
-		if !up || now != id {
-			break
-		}
-		wait(ctx, time.Millisecond)
-	}
-	return ctx.Err()
-}
 
 // SessionID returns the present session's.
 func SessionID(c *Coordinator) int64 {

@@ -2,7 +2,6 @@ package zk_test
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,27 +94,5 @@ func TestAChangeAfterARestoreIsAnotherOne(t *testing.T) {
 	}
 	if got := w.tokens(); len(got) != 1 || got[0] != zk.TokenOf(w.get("/layout")) {
 		t.Errorf("the layout has the children %q", got)
-	}
-}
-
-// What makes a layout one of a kind costs no request.
-func TestFenceCostsNothing(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	c, s := w.open()
-	layout := w.join(s)
-	n := w.create(s, layout, 3).Node
-	record := w.write(s, layout, n, claims.Entry{Value: []byte("one")})
-	var sent []zk.Kind
-	zk.Intercept(c, func(k zk.Kind, send func() error) error {
-		sent = append(sent, k)
-		return send()
-	})
-	w.write(s, layout, n, record)
-	replaced := must.Get(s.Replace(t.Context(), layout, []byte("raised")))(w)
-	record.Version++
-	w.write(s, replaced, n, record)
-	if want := []zk.Kind{"write", "replace the layout", "write"}; !slices.Equal(sent, want) {
-		t.Errorf("sent %q, want %q", sent, want)
 	}
 }

@@ -147,44 +147,6 @@ func TestExpiredSession(t *testing.T) {
 	}
 }
 
-// A session that is ended by somebody else, without a word to its client, whose
-// requests the server then drops.
-func TestSessionEndedBehindItsBack(t *testing.T) {
-	t.Parallel()
-	e := zktest.Shared(t)
-	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Timeout: 2 * time.Second})
-	claim := claimed(t, c, 3)
-	zk.SetTimeout(c, 500*time.Millisecond)
-	was := claim.Name()
-	must.Do(t, l.EndSession(t.Context(), e.Addresses()[0]))
-	start := time.Now()
-	eventually(t, "the claim is made again", func() bool { return claimedAgain(t, claim, 200, was) })
-	t.Logf("claimed again after %v", time.Since(start))
-}
-
-// The claim outlives a connection that is lost.
-func TestConnectionIsResumed(t *testing.T) {
-	t.Parallel()
-	e := zktest.Shared(t)
-	var log logged
-	c, l := joined(t, zk.Servers{Addresses: e.Addresses(), Chroot: e.Chroot()}, zk.Config{Log: log.At(hclog.Info)})
-	claim := claimed(t, c, 3)
-	id := zk.SessionID(c)
-	for i := range 5 {
-		l.Cut()
-		eventually(t, "the claim is extended", func() bool {
-			err := claim.Extend(t.Context(), coord.Progress{Ceiling: 200})
-			if errors.Is(err, coord.ErrLost) {
-				t.Fatalf("%d: %v", i, err)
-			}
-			return err == nil
-		})
-	}
-	if got := zk.SessionID(c); got != id {
-		t.Errorf("session %x, then %x", id, got)
-	}
-}
-
 // Servers that were away are used again at once when they are back, and the log says
 // so once however long that was.
 func TestServersThatWereAway(t *testing.T) {
@@ -218,27 +180,6 @@ func TestServersThatWereAway(t *testing.T) {
 	t.Logf("extended %v after the server was back, which was dialed %d times", time.Since(start), l.Dialed)
 	if log.count("lost the connection to the coordinator") != 1 || log.count("connected:") != 2 {
 		t.Errorf("the log repeats itself, or does not tell:\n%s", log.String())
-	}
-}
-
-// A server that knows less than the client has seen refuses it. The error must say
-// what that may be.
-func TestServersThatWentBack(t *testing.T) {
-	t.Parallel()
-	e := zktest.Start(t, zktest.Options{})
-	c, _ := joined(t, zk.Servers{Addresses: e.Addresses()}, zk.Config{})
-	claim := claimed(t, c, 3)
-	zk.SetTimeout(c, time.Second)
-	e.Stop()
-	e.Wipe()
-	e.Start()
-	var err error
-	eventually(t, "the error says what it may be", func() bool {
-		err = claim.Extend(t.Context(), coord.Progress{Ceiling: 100})
-		return err != nil && strings.Contains(err.Error(), "knows less than this client has seen")
-	})
-	if !strings.Contains(err.Error(), "flakeward cluster raise") || errors.Is(err, coord.ErrLost) {
-		t.Errorf("%v", err)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
-	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/zk"
 	"github.com/flakeward/flakeward/coord/zk/zktest"
 	"github.com/flakeward/flakeward/coord/zk/zktest/zkserver"
@@ -163,20 +162,6 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 	}
 }
 
-// A record that was there when none was expected, and the reverse.
-func TestWriteMakesOnlyWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	_, s := w.open()
-	layout := w.join(s)
-	n := w.create(s, layout, 3).Node
-	w.write(s, layout, n, claims.Entry{Value: []byte("one")})
-	done, err := s.Write(t.Context(), layout, claims.Write{Doing: "write", Worker: 3, Claim: n.Name, Record: claims.Entry{Value: []byte("again")}})
-	if err != nil || done.Stored || !done.Claimed || done.Record.Version != 1 || string(done.Record.Value) != "one" {
-		t.Errorf("%+v, %v; want the record that is there", done, err)
-	}
-}
-
 // The owner is who was created first, by the number that ZooKeeper has given, whatever the names are.
 func TestOwnerIsTheFirstCreated(t *testing.T) {
 	t.Parallel()
@@ -226,37 +211,5 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 		must.Do(w, w.client.Delete(w.root+"/claims", -1))
-	}
-}
-
-func TestHostIsWrittenOnlyWhenItDiffers(t *testing.T) {
-	t.Parallel()
-	w := newFixture(t, zktest.Shared(t))
-	c, s := w.open()
-	layout := w.join(s)
-	writes := 0
-	zk.Intercept(c, func(k zk.Kind, send func() error) error {
-		if k == "store the host's worker ID" {
-			writes++
-			if writes == 2 {
-				return coordtest.ErrFault // a hint: the write of the record is stored all the same
-			}
-		}
-		return send()
-	})
-	record := map[int]claims.Entry{}
-	for i, c := range []struct{ worker, writes, stored int }{{3, 1, 3}, {3, 1, 3}, {4, 2, 3}, {4, 3, 4}, {4, 3, 4}} {
-		n := w.create(s, layout, c.worker).Node
-		done, err := s.Write(t.Context(), layout, claims.Write{Doing: "open", Worker: n.Worker, Claim: n.Name, Record: claims.Entry{Value: []byte("r"), Version: record[c.worker].Version}, Host: "a/../b"})
-		if err != nil || !done.Stored {
-			t.Fatalf("%+v, %v", done, err)
-		}
-		record[c.worker] = done.Record
-		if found, err := s.Read(t.Context(), layout, claims.HostOf("a/../b")); err != nil || string(found.Value) != fmt.Sprint(c.stored) || writes != c.writes {
-			t.Errorf("%d: the host's is %q, %v, after %d writes; want %d, %d", i, found.Value, err, writes, c.stored, c.writes)
-		}
-	}
-	if found, err := s.Read(t.Context(), layout, claims.HostOf("b")); err != nil || found.Version != 0 {
-		t.Errorf("another host's is %+v, %v", found, err)
 	}
 }
