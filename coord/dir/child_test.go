@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -19,7 +17,6 @@ import (
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
-	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -52,96 +49,34 @@ func join(ctx context.Context, path, host string, workers int) (*dir.Coordinator
 	return c, err
 }
 
-// child is a daemon in a process of its own. It says on its standard output what it does, and reads
-// its standard input before it goes on.
+// child is a daemon in a process of its own, which claims and extends once. It says on its standard
+// output what it has done, and reads its standard input before it goes on. One that is to stop does so
+// in the lock, when it extends.
 func child(ctx context.Context, do, path string) error {
 	c, err := join(ctx, path, "child", 2)
 	if err != nil {
 		return err
 	}
-	in := bufio.NewReader(os.Stdin)
-	say := func(what string, args ...any) error {
-		fmt.Printf(what+"\n", args...)
-		_, err := in.ReadString('\n')
-		return err
-	}
-	for ceiling := generator.Tick(100); ; ceiling += 100 {
-		claim, err := c.Claim(ctx, coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40, Fresh: true})
-		if full := (*coord.ExhaustedError)(nil); errors.As(err, &full) {
-			if err := say("none"); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := witness(path, claim); err != nil {
-			return err
-		}
-		if err := say("claimed %d", claim.Worker()); err != nil {
-			return err
-		}
-		if do == "stop" { // in the lock
-			dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
-				return errors.Join(unix.Kill(os.Getpid(), unix.SIGSTOP), sync(f))
-			})
-		}
-		ceiling = max(ceiling, claim.Floor()+100)
-		if err := claim.Extend(ctx, coord.Progress{Ceiling: ceiling}); err != nil {
-			return err
-		}
-		if err := granted(path, claim.Worker(), ceiling); err != nil {
-			return err
-		}
-		if err := say("extended %d", ceiling); err != nil {
-			return err
-		}
-	}
-}
-
-// witnesses are the locks that this process has on worker IDs beside the directory's.
-var witnesses = map[int]*os.File{}
-
-func witnessOf(path string, worker int) string {
-	return filepath.Join(filepath.Dir(path), "witness", strconv.Itoa(worker))
-}
-
-// witness is an error if another process holds the worker ID, or was granted more than the claim
-// begins above.
-func witness(path string, claim coord.Claim) error {
-	name := witnessOf(path, claim.Worker())
-	f := witnesses[claim.Worker()]
-	if f == nil {
-		var err error
-		if f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
-			return err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			return fmt.Errorf("worker ID %d is held twice: %w", claim.Worker(), err)
-		}
-		witnesses[claim.Worker()] = f
-	}
-	b, err := os.ReadFile(name + ".granted")
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+	claim, err := c.Claim(ctx, fresh())
 	if err != nil {
 		return err
 	}
-	if ceiling, _ := strconv.ParseInt(string(b), 10, 64); claim.Floor() < generator.Tick(ceiling) {
-		return fmt.Errorf("worker ID %d begins above %d, although %d was granted", claim.Worker(), claim.Floor(), ceiling)
-	}
-	return nil
-}
-
-// granted notes what was acknowledged.
-func granted(path string, worker int, ceiling generator.Tick) error {
-	name := witnessOf(path, worker) + ".granted"
-	if err := os.WriteFile(name+".new", strconv.AppendInt(nil, int64(ceiling), 10), 0o600); err != nil {
+	fmt.Println("claimed", claim.Worker())
+	in := bufio.NewReader(os.Stdin)
+	if _, err := in.ReadString('\n'); err != nil {
 		return err
 	}
-	return os.Rename(name+".new", name)
+	if do == "stop" {
+		dir.Sync(c, func(f *os.File, sync func(*os.File) error) error {
+			return errors.Join(unix.Kill(os.Getpid(), unix.SIGSTOP), sync(f))
+		})
+	}
+	if err := claim.Extend(ctx, coord.Progress{Ceiling: claim.Floor() + 100}); err != nil {
+		return err
+	}
+	fmt.Println("extended")
+	_, err = in.ReadString('\n')
+	return err
 }
 
 // process is a child as its parent sees it.
@@ -153,7 +88,6 @@ type process struct {
 
 func start(t *testing.T, do, path string) *process {
 	t.Helper()
-	must.Do(t, os.MkdirAll(filepath.Join(filepath.Dir(path), "witness"), 0o700))
 	p := &process{cmd: exec.Command(must.Get(os.Executable())(t))}
 	p.cmd.Env = append(os.Environ(), childEnv+"="+do, pathEnv+"="+path)
 	p.cmd.Stderr = os.Stderr

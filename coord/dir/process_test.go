@@ -3,7 +3,6 @@ package dir_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -113,49 +112,5 @@ func TestAProcessThatStopsInTheLockIsNamed(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(path, "new")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the dead process's file is there: %v", err)
-	}
-}
-
-// kills is how often a process is killed.
-func kills(t *testing.T) int {
-	n := 100
-	if more := os.Getenv("FLAKEWARD_DIR_KILLS"); more != "" {
-		n = must.Get(strconv.Atoi(more))(t)
-	}
-	return n
-}
-
-// Two processes claim and are granted, and are killed anywhere. Whoever has a worker ID has a lock
-// beside the directory's as well, which ends with it at the same time.
-func TestNoWorkerIDIsHeldTwiceWhateverIsKilled(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "coord")
-	opened(t, path, "a", 2)
-	var running [2]*process
-	grants := 0
-	for range kills(t) {
-		for i, p := range running {
-			if p == nil {
-				running[i] = start(t, "claim", path)
-			}
-		}
-		victim := rand.IntN(2)
-		for range rand.IntN(6) {
-			p := running[rand.IntN(2)]
-			line, err := p.out.ReadString('\n')
-			if err != nil || strings.HasPrefix(line, "error") {
-				t.Fatalf("a child says %q, %v", line, err)
-			}
-			if strings.HasPrefix(line, "extended") {
-				grants++
-			}
-			p.resume(t)
-		}
-		running[victim].kill()
-		running[victim] = nil
-	}
-	t.Logf("%d grants", grants)
-	if grants == 0 {
-		t.Error("nothing was granted; the test is void")
 	}
 }
