@@ -87,11 +87,7 @@ func Describe(url string) (Description, error) {
 // reached are the error of Join. A configuration that cannot work, as with a file that
 // cannot be read, is a *ConfigError.
 func Open(ctx context.Context, c Config) (coord.Coordinator, error) {
-	l, err := c.locate()
-	if err != nil {
-		return nil, err
-	}
-	return c.open(l)
+	return c.open()
 }
 
 // Operate returns what an operator's command does its work with. It makes no cluster.
@@ -99,15 +95,16 @@ func Operate(c Config) (coord.Operator, error) {
 	if c.Identity.Incarnation == "" {
 		c.Identity.Incarnation = strings.ReplaceAll(uuid.NewString(), "-", "")
 	}
-	l, err := c.locate()
-	if err != nil {
-		return nil, err
-	}
-	return c.open(l)
+	return c.open()
 }
 
-func (c *Config) open(l location) (remote, error) {
-	if l.local() {
+// open returns a coordinator, or a nil interface.
+func (c *Config) open() (remote, error) {
+	l, err := c.locate()
+	switch {
+	case err != nil:
+		return nil, err
+	case l.local():
 		return c.openDir(l)
 	}
 	return c.dial(l)

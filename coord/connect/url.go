@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/flakeward/flakeward/coord/zk"
 )
 
 // location is a coordinator's URL, taken apart.
@@ -52,8 +53,7 @@ func parse(raw string) (location, error) {
 
 // parseDir takes a path as it is, without escapes.
 func parseDir(path string) (location, error) {
-	switch {
-	case !filepath.IsAbs(path), strings.ContainsRune(path, 0):
+	if !filepath.IsAbs(path) || strings.ContainsRune(path, 0) {
 		return location{}, fmt.Errorf("the coordinator's URL has the directory %q, which does not begin with a slash or has a zero byte; use dir:/path", path)
 	}
 	return location{scheme: schemeDir, path: filepath.Clean(path)}, nil
@@ -94,33 +94,11 @@ func parseServers(scheme, rest string) (location, error) {
 		}
 	}
 	if scheme == schemeZk {
-		if err := checkChroot(l.path); err != nil {
-			return location{}, err
+		if err := zk.CheckChroot(l.path); err != nil {
+			return location{}, fmt.Errorf("the coordinator's URL: %w", err)
 		}
 	}
 	return l, nil
-}
-
-// checkChroot says what ZooKeeper's servers would, which drop a connection over it:
-// the parts of a path are not empty, not . or .., and of printable characters.
-func checkChroot(path string) error {
-	if path == "" {
-		return nil
-	}
-	for _, part := range strings.Split(path[1:], "/") {
-		if part == "" || part == "." || part == ".." {
-			return fmt.Errorf("the chroot %q in the coordinator's URL has an empty part or one that is . or .., which ZooKeeper refuses", path)
-		}
-	}
-	if !utf8.ValidString(path) || strings.ContainsFunc(path, unprintable) {
-		return fmt.Errorf("the chroot %q in the coordinator's URL has a character that ZooKeeper refuses", path)
-	}
-	return nil
-}
-
-// unprintable is ZooKeeper's own rule.
-func unprintable(r rune) bool {
-	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
 }
 
 // parseUser never puts what it is given into an error.

@@ -30,6 +30,12 @@ func (t tree) folders() []string {
 	return append(all, t.root, t.claims(), t.workers(), t.path(claims.HostsKey), t.path(claims.HistoryKey))
 }
 
+// CheckChroot returns why ZooKeeper has no such chroot.
+func CheckChroot(chroot string) error {
+	_, err := parseRoot(chroot)
+	return err
+}
+
 // parseRoot checks a chroot, which may lack the first slash.
 func parseRoot(chroot string) (tree, error) {
 	root := "/" + strings.Trim(chroot, "/")
