@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -24,12 +24,12 @@ func (c Config) NewCluster() (coord.NewCluster, *generator.Layout, time.Duration
 		return coord.NewCluster{}, nil, 0, fmt.Errorf("--window: %v is not within 0 and 24h", window)
 	}
 	return coord.NewCluster{
-		Text: grant.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers), Window: max(4, layout.Ticks(window)),
+		Text: lifecycle.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers), Window: max(4, layout.Ticks(window)),
 	}, layout, window, nil
 }
 
 // joins is what the daemon joins a cluster with, without its window. The configuration has been
 // validated.
 func (c Config) joins(layout *generator.Layout) coord.Layout {
-	return coord.Layout{Text: grant.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers)}
+	return coord.Layout{Text: lifecycle.LayoutText(layout, c.IDs.Datacenter), Workers: min(layout.Workers(), coord.MaxWorkers)}
 }

@@ -93,11 +93,6 @@ func New(c Config, issuer Issuer) *Holder {
 	return k
 }
 
-// LayoutText is a layout, with its datacenter, as the cluster record names it.
-func LayoutText(layout *generator.Layout, datacenter uint64) string {
-	return fmt.Sprintf("%s;datacenter=%d", layout, datacenter)
-}
-
 // NotJoined notes why the cluster could not be joined.
 func (k *Holder) NotJoined(err error) {
 	k.again.Store(never)

@@ -16,6 +16,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -62,7 +63,7 @@ func (w *fixture) used(workers ...int) *fixture {
 	c := must.Get(w.tree.open(coord.Identity{Host: "used", Incarnation: rand.Text()}))(w.t)
 	defer c.Close()
 	h := w.host("used").boot()
-	coordtest.Join(w.t, c, coord.Layout{Text: grant.LayoutText(h.layout, 0), Workers: w.layout.Workers(), Window: h.Window()})
+	coordtest.Join(w.t, c, coord.Layout{Text: lifecycle.LayoutText(h.layout, 0), Workers: w.layout.Workers(), Window: h.Window()})
 	for _, worker := range workers {
 		claim := must.Get(c.Claim(w.t.Context(), coord.Request{Worker: worker}))(w.t)
 		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
@@ -181,7 +182,7 @@ func (p *process) join() (coord.Coordinator, coord.Cluster, error) {
 		coordtest.Close(p.t, c)
 	})
 	p.coord = &faulty{Coordinator: c, wants: p.wants}
-	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: grant.LayoutText(p.layout, 0), Workers: p.layout.Workers(), Window: p.Window()})
+	cluster, err := coordtest.CreateAndJoin(p.t.Context(), c, coord.Layout{Text: lifecycle.LayoutText(p.layout, 0), Workers: p.layout.Workers(), Window: p.Window()})
 	p.cluster = cluster.UUID
 	return p.coord, cluster, err
 }

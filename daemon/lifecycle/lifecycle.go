@@ -68,6 +68,11 @@ type Lifecycle struct {
 	saidHeld    atomic.Bool   // a line has said that the clock is held, and none that it is back
 }
 
+// LayoutText is a layout, with its datacenter, as the cluster record names it.
+func LayoutText(layout *generator.Layout, datacenter uint64) string {
+	return fmt.Sprintf("%s;datacenter=%d", layout, datacenter)
+}
+
 // RestartWait is how long a fresh lane may have to wait for its floor before another worker ID is
 // better, in a layout: what is wanted, and two ticks at the least.
 func RestartWait(layout *generator.Layout, wanted time.Duration) time.Duration {
@@ -133,7 +138,7 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		*coordinator = c
 	}
 	cluster, err := (*coordinator).Join(try, coord.Layout{
-		Text:    grant.LayoutText(l.Layout, l.Holder.Datacenter),
+		Text:    LayoutText(l.Layout, l.Holder.Datacenter),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holder.Window(),
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),

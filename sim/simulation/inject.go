@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
-	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/sim/scheduler"
 	"github.com/flakeward/flakeward/sim/tree"
@@ -249,7 +249,7 @@ func (sim *Simulation) create(floor generator.Tick) {
 	o, err := sim.asOperator()
 	var made coord.Created
 	if err == nil {
-		made, err = o.Create(context.Background(), coord.NewCluster{Text: grant.LayoutText(sim.layout, 0), Workers: sim.layout.Workers(), Window: generator.Tick(sim.plan.Timing.Window / sim.layout.TickLength()), Floor: floor})
+		made, err = o.Create(context.Background(), coord.NewCluster{Text: lifecycle.LayoutText(sim.layout, 0), Workers: sim.layout.Workers(), Window: generator.Tick(sim.plan.Timing.Window / sim.layout.TickLength()), Floor: floor})
 	}
 	if made.Made {
 		sim.made(floor)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/connect"
-	"github.com/flakeward/flakeward/daemon/grant"
+	"github.com/flakeward/flakeward/daemon/lifecycle"
 	"github.com/flakeward/flakeward/generator"
 )
 
@@ -23,7 +23,7 @@ func MakeOldCluster(ctx context.Context, url, layout string, window time.Duratio
 		return err
 	}
 	_, err = o.Create(ctx, coord.NewCluster{
-		Text: grant.LayoutText(l, 0), Workers: min(l.Workers(), coord.MaxWorkers), Window: generator.Tick(window / l.TickLength()),
+		Text: lifecycle.LayoutText(l, 0), Workers: min(l.Workers(), coord.MaxWorkers), Window: generator.Tick(window / l.TickLength()),
 	})
 	return errors.Join(err, o.Close())
 }
