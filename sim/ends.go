@@ -24,7 +24,7 @@ var wantedEnds = []struct {
 	{"list the claims", "grant.(*Holder).extend", []string{simulation.Answered}},
 	{"list the claims", "lifecycle.(*Lifecycle).evidence", []string{simulation.Answered, simulation.Unheard}},
 	{"list the records", "grant.(*Holder).claim", []string{simulation.Answered}},
-	{"look for the layout", "grant.(*Holder).ask", []string{simulation.Answered}},
+	{"look for the layout", "grant.(*Holder).extend", []string{simulation.Answered}},
 	{"look for the layout", "lifecycle.(*Lifecycle).try", []string{simulation.Answered, simulation.Unheard}},
 	{"open a record", "grant.(*Holder).claim", []string{simulation.Answered, simulation.Unheard, simulation.Landed}},
 	{"open a session", "grant.(*Holder).claim", []string{simulation.Answered, simulation.Landed}},
