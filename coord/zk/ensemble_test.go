@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,9 +120,17 @@ func TestWhatIsReadHasAPlaceAmongTheWrites(t *testing.T) {
 			_, err := s.Write(t.Context(), entry, claims.Write{Doing: "write", Worker: 3, Record: claims.Entry{Value: []byte("x"), Version: 9}})
 			return err
 		},
+		"Write in another cluster": func() error {
+			other := claims.Entry{Value: []byte("other"), Version: entry.Version}
+			_, err := s.Write(t.Context(), other, claims.Write{Doing: "write", Worker: 3, Record: claims.Entry{Value: []byte("x")}})
+			if !errors.As(err, new(*claims.MovedError)) {
+				return fmt.Errorf("%w, want a MovedError", err)
+			}
+			return nil
+		},
 	} {
 		before, between := written(), int64(1)
-		if name == "Write that is refused" {
+		if strings.HasPrefix(name, "Write") {
 			between = 2 // itself, and then what is asked
 		}
 		must.Do(t, ask())
