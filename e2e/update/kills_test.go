@@ -58,6 +58,40 @@ func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
 	t.Logf("FIGURE %d lives, %d IDs", len(lives), len(all))
 }
 
+// A daemon is killed under load again and again, and its clock steps before it is started again: no ID
+// comes twice, and no two of its lives issue from one tick of a worker ID. A start has another worker
+// ID than the one that rests, so its first ID does not wait for the clock.
+func TestADaemonIsKilledAndItsClockSteps(t *testing.T) {
+	program := must.Get(process.Build(t.Context(), t.TempDir()))(t)
+	onEachOf(t, program, nil, func(t *testing.T, h *process.Host) {
+		layout := must.Get(generator.ParseLayout("flakeward"))(t)
+		lives, all, waits := map[string][]int64{}, []int64(nil), []time.Duration(nil)
+		offset, killed := time.Duration(0), time.Time{}
+		for n := range times(10, 501) {
+			d := launch(t, h)
+			answers(t, h.Socket, d.Ended())
+			if !killed.IsZero() {
+				waits = append(waits, time.Since(killed))
+			}
+			c := ask(t, h.Socket, 2, true)
+			must.Do(t, c.all[0].Await(t.Context(), 1+rand.IntN(5000)), d.Kill())
+			killed = time.Now()
+			lives[fmt.Sprint(n)] = c.end()
+			all = append(all, lives[fmt.Sprint(n)]...)
+			step := time.Duration(rand.Int64N(int64(10*time.Second))) - 5*time.Second
+			// Below 0 it would wait for the floor of the cluster, which has just been made.
+			offset = min(max(offset+step, 0), time.Minute)
+			must.Do(t, h.Clock.Set(offset))
+		}
+		if n, shared := distinct(t, all), received.FindSharedTicks(layout, lives); shared.Shared > 0 || n < 100 {
+			t.Errorf("%d IDs; %d shared ticks: %q", n, shared.Shared, shared.Examples)
+		}
+		slices.Sort(waits)
+		t.Logf("FIGURE %d kills, %d IDs; to the first ID after a kill: %v in the middle, %v at most", len(waits), len(all),
+			waits[len(waits)/2].Round(time.Millisecond), waits[len(waits)-1].Round(time.Millisecond))
+	})
+}
+
 // A daemon is in a crash loop in a small cluster: few worker IDs rest, and the claims of the dead bar
 // none, so another host that starts meanwhile has its first ID at once.
 func TestACrashLoopLeavesWorkerIDsToOthers(t *testing.T) {
