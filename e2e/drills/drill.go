@@ -42,7 +42,7 @@ type Options struct {
 	Env      map[string]string
 	Client   string // further flags of the recording clients
 
-	Small     bool // the coordinator's directory is on a small file system, which FillDirectory fills
+	Small     bool // the coordinator's directory is on a small file system, which the drill fills
 	Shared    bool // all hosts have the socket directory of the first
 	NoFault   bool // the script breaks nothing
 	Least     int  // IDs that each host's clients must have got; default 100, -1 none
