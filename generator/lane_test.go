@@ -20,10 +20,6 @@ func openLane(tb testing.TB, layout string, floor generator.Tick) (*generator.La
 	return l, ln
 }
 
-// wideSequence has room for 1,048,576 IDs in each millisecond, so that no
-// benchmark that uses it ever waits for a tick.
-const wideSequence = "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01"
-
 // small is a layout whose ring has 4 slots of 8 sequence numbers.
 const small = "time=20@500ms,datacenter=2,worker=3,tenant=1,sequence=3;epoch=2026-01-01"
 
