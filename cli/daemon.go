@@ -42,7 +42,7 @@ func daemonCommand(own paths, s *settings, serve Serve) *urfave.Command {
 		Usage: "issue IDs on a Unix socket until stopped",
 		Description: "Runs in the foreground. SIGTERM or SIGINT stops it: it answers the requests that it has accepted, and exits.\n" +
 			"A second signal, a second later or more, makes it exit at once; that is safe, and the next start takes\n" +
-			"another worker ID. SIGHUP reopens --log-file and reloads certificates, passwords and keys.\n" +
+			"another worker ID. SIGHUP reopens --log-file and reloads certificates and passwords.\n" +
 			"SIGUSR2 starts the program anew, as it is now on disk, with --takeover.\n" +
 			"Each setting is a flag, a variable or a line of --config. Flags override variables; variables override\n" +
 			"the file.\n" + allSettings(daemonName),
