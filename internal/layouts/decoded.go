@@ -8,7 +8,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Decoded is an ID taken apart, as JSON. The ID is a string, since JavaScript loses integers over 2^53.
+// Decoded has the fields of an ID, as JSON. The ID is a string: JavaScript rounds integers over
+// 2^53.
 // A field that the layout does not have is left out, and so is a form that is not asked for.
 type Decoded struct {
 	ID         string  `json:"id"`
