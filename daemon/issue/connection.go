@@ -92,7 +92,7 @@ func (c *Connection) End() {
 
 // Waits reports whether the present request waits in turn for numbers.
 func (c *Connection) Waits() bool {
-	return c.line != nil
+	return c.line != nil || c.user.request.Waits()
 }
 
 // Sampled is when the clock was read for its present request last: at its last Take. 0 if it was

@@ -100,5 +100,13 @@ func (i *Issuer) Changed() {
 // before the clock's: an ID is as late as its request.
 func (i *Issuer) Arrived(c *Connection) { c.arrived = i.layout.TickAt(i.clock.Now().Wall) }
 
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || 0 < b && b < a {
+		return b
+	}
+	return a
+}
+
 // Answers counts what the clock guard decided for requests that met a clock behind the lane.
 func (i *Issuer) Answers(a clockguard.Answer) uint64 { return i.answers[a].Load() }

@@ -18,9 +18,9 @@ import (
 type Limited struct {
 	issuer   *Issuer
 	rate     Rate // of each user
+	limits   queue.Limits
 	clock    clockguard.Clock
 	maxBlock time.Duration
-	portion  int           // the most that a request reserves at once, so that those of a user take turns
 	waits    atomic.Uint64 // requests that had to wait for the rate
 
 	mu    sync.Mutex
@@ -28,27 +28,29 @@ type Limited struct {
 	many  int          // how many users there are when those who rest are forgotten
 	shown []queue.User // who came first, up to mostShown
 	gone  uint64       // IDs of users that were forgotten and not shown
+
+	turns   sync.Mutex // guards the rest; it is taken last
+	waiting []*allowance
 }
 
 // allowance is what a user may take.
 type allowance struct {
-	clock clockguard.Clock
 	shown bool        // by itself; guarded by Limited.mu
 	over  atomic.Bool // its user was forgotten: it is another's now, or nobody's
 
-	mu       sync.Mutex    // guards the rest, and what connections have of it
-	bucket   *rate.Limiter // its tokens are below 0 while connections wait for what they reserved
-	promised int           // what large requests were admitted for and have not reserved
-	took     uint64        // IDs that the rate has allowed
+	mu     sync.Mutex // guards the rest, and what connections have of it
+	bucket *rate.Limiter
+	queue  *queue.Queue
+	took   uint64 // IDs that the rate has allowed
 }
 
 // ration is what a connection has of an allowance.
 type ration struct {
 	of       *allowance // nil: not known yet
+	granted  int        // IDs that it may take
 	admitted bool
-	promised int             // of the allowance's
-	granted  int             // IDs that it has reserved,
-	from     clockguard.Mono // and may take from then on
+	place    queue.Line
+	request  queue.Request
 }
 
 // Limit returns what issues at this rate for each user: the issuer itself if there is none.
@@ -58,9 +60,10 @@ func (i *Issuer) Limit(of Rate, clock clockguard.Clock, maxBlock time.Duration) 
 	if !of.limited() {
 		return i
 	}
+	portion := max(1, of.PerSecond/portions)
 	return &Limited{
-		issuer: i, rate: of, clock: clock, maxBlock: maxBlock, portion: max(1, of.PerSecond/portions),
-		users: make(map[queue.User]*allowance), many: mostUsers,
+		issuer: i, rate: of, clock: clock, maxBlock: maxBlock, users: make(map[queue.User]*allowance), many: mostUsers,
+		limits: queue.Limits{Portion: portion, Deals: max(1, int(maxBlock.Seconds()*float64(of.PerSecond)/float64(portion)))},
 	}
 }
 
@@ -73,8 +76,13 @@ func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait
 	if r.of == nil || r.of.over.Load() {
 		r.of = l.user(c.User)
 	}
-	if r.granted == 0 || r.from > 0 {
-		if wait, ok := l.grant(c, n); !ok {
+	if r.granted == 0 && !r.admitted {
+		if wait, admitted := l.admit(c, n); !admitted {
+			return generator.Run{}, wait
+		}
+	}
+	if r.granted == 0 {
+		if wait := l.grant(c, n); r.granted == 0 {
 			return generator.Run{}, wait
 		}
 	}
@@ -93,8 +101,8 @@ func (l *Limited) user(of queue.User) *allowance {
 		l.forgetResting()
 		// Who waits comes once in a millisecond or later. A bucket that holds less than what comes
 		// meanwhile would not give the rate that was promised.
-		burst := max(l.rate.Burst, l.portion)
-		a = &allowance{clock: l.clock, bucket: rate.NewLimiter(rate.Limit(l.rate.PerSecond), burst)}
+		burst := max(l.rate.Burst, l.limits.Portion)
+		a = &allowance{bucket: rate.NewLimiter(rate.Limit(l.rate.PerSecond), burst), queue: queue.New(l.limits)}
 		l.users[of] = a
 		if len(l.shown) < mostShown {
 			a.shown, l.shown = true, append(l.shown, of)
@@ -103,42 +111,14 @@ func (l *Limited) user(of queue.User) *allowance {
 	return a
 }
 
-// grant lets the connection take what the rate allows now, or says when to ask again.
-func (l *Limited) grant(c *Connection, n int) (wait Wait, ok bool) {
-	r := &c.user
-	a, now := r.of, l.clock.Now().Mono
+// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything. Who
+// asks again before the time that it was told waits until then, and after MaxBlock is told what is
+// left of that time.
+func (l *Limited) admit(c *Connection, n int) (wait Wait, admitted bool) {
+	a, now := c.user.of, l.clock.Now().Mono
 	c.sampled = now
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.granted == 0 {
-		if wait, ok := l.admit(c, n, now); !ok {
-			return wait, false
-		}
-		l.reserve(c, n, now)
-	}
-	if now >= r.from {
-		r.from = 0
-		return Wait{}, true
-	}
-	if c.deadline == 0 {
-		l.waits.Add(1)
-	}
-	left := c.deadline.left(now, l.maxBlock)
-	if left <= 0 {
-		return Wait{Err: &UnavailableError{Reason: ErrRate, For: r.from.Sub(now), After: l.maxBlock}}, false
-	}
-	return Wait{For: min(left, max(r.from.Sub(now), time.Millisecond))}, false
-}
-
-// admit refuses a request that its rate cannot serve within MaxBlock, before it takes anything. An
-// eighth of what comes in that time is kept for those who want no more than a portion. Who asks
-// again before the time that it was told waits until then, and after MaxBlock is told what is left of
-// that time. The caller holds the allowance's mu.
-func (l *Limited) admit(c *Connection, n int, now clockguard.Mono) (wait Wait, ok bool) {
-	a := c.user.of
-	if c.user.admitted {
-		return Wait{}, true
-	}
 	asked := n
 	if c.Singles {
 		asked = 1
@@ -154,44 +134,79 @@ func (l *Limited) admit(c *Connection, n int, now clockguard.Mono) (wait Wait, o
 		return Wait{Err: &again}, false
 	}
 	c.deadline = 0 // who has waited until then is promised as much as one who comes now
-	most, promised := max(1, int(l.maxBlock.Seconds()*float64(l.rate.PerSecond))), 0
-	largest := a.tokens(now) + most
-	if asked > l.portion {
-		most, promised = most-most/8, asked
-		largest = a.tokens(now) + most - a.promised
+	p := a.queue.Admit(c.User, l.ask(c, n))
+	if a.queue.Len() == 0 {
+		p.Largest += a.allowed(now)
 	}
-	if asked > largest {
-		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: max(0, largest), Rate: l.rate}
-		if asked <= most+a.bucket.Burst() { // more than comes while it may wait, but a burst adds up
-			refused.After = l.spans(asked - largest)
+	if asked > p.Largest {
+		after := time.Duration(p.After) * l.spans(l.limits.Portion)
+		if after == 0 && asked <= l.limits.Most()+a.bucket.Burst() { // more than comes while it may wait, but a burst adds up
+			after = l.spans(asked - p.Largest)
 		}
+		refused := &TooManyError{Count: asked, Within: l.maxBlock, Largest: p.Largest, Rate: l.rate, After: after}
 		c.refused(now, refused)
 		return Wait{Err: refused}, false
 	}
-	c.user.admitted, c.user.promised = true, promised
-	a.promised += promised
+	c.user.admitted = true
 	return Wait{}, true
 }
 
-// reserve takes what the rate allows now for the connection, or a portion of what comes next. The
-// caller holds the allowance's mu.
-func (l *Limited) reserve(c *Connection, n int, now clockguard.Mono) {
-	r, a, at := &c.user, c.user.of, time.Unix(0, int64(now))
-	r.granted, r.from = min(n, a.tokens(now)), 0
-	if r.granted > 0 {
-		a.bucket.AllowN(at, r.granted)
-	} else {
-		r.granted = min(n, l.portion)
-		r.from = now + clockguard.Mono(a.bucket.ReserveN(at, r.granted).DelayFrom(at))
+// grant lets the connection take what the rate allows now, or says when to ask again.
+func (l *Limited) grant(c *Connection, n int) Wait {
+	r := &c.user
+	a, now := r.of, l.clock.Now().Mono
+	c.sampled = now
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	allowed := a.allowed(now)
+	if !r.request.Waits() && (a.queue.Len() > 0 || allowed == 0) {
+		if a.queue.Len() == 0 {
+			l.begin(a)
+		}
+		a.queue.Join(c.User, &r.place, &r.request, l.ask(c, n), c)
 	}
-	kept := min(r.granted, r.promised)
-	r.promised, a.promised = r.promised-kept, a.promised-kept
-	a.took += uint64(r.granted)
+	share := min(n, allowed)
+	if r.request.Waits() {
+		if r.request.Share() == 0 {
+			a.deal(allowed)
+		}
+		share = min(share, r.request.Share())
+	}
+	if share > 0 {
+		a.bucket.AllowN(time.Unix(0, int64(now)), share)
+		r.granted = share
+		if r.request.Waits() {
+			r.request.Took(share)
+		}
+		a.took += uint64(share)
+		return Wait{}
+	}
+	if c.deadline == 0 {
+		l.waits.Add(1)
+	}
+	left := c.deadline.left(now, l.maxBlock)
+	if left <= 0 {
+		r.request.Leave()
+		return Wait{Err: &UnavailableError{Reason: ErrRate, For: l.spans(n), After: l.maxBlock}}
+	}
+	return Wait{For: min(left, l.again(n)), InTurn: left}
 }
 
-// tokens is how many IDs the rate allows now, below 0 how many it has yet to. The caller holds mu.
-func (a *allowance) tokens(now clockguard.Mono) int {
-	return int(a.bucket.TokensAt(time.Unix(0, int64(now))))
+// deal shares what the rate allows now, if that is more than was dealt. The caller holds mu.
+func (a *allowance) deal(allowed int) {
+	if allowed > a.queue.Dealt() {
+		a.queue.Deal(allowed, allowed/8)
+	}
+}
+
+// again is when a request for n that waits may get something of what comes.
+func (l *Limited) again(n int) time.Duration {
+	return max(l.spans(min(n, l.limits.Small())), time.Millisecond)
+}
+
+// allowed is how many IDs the rate allows now. The caller holds mu.
+func (a *allowance) allowed(now clockguard.Mono) int {
+	return max(0, int(a.bucket.TokensAt(time.Unix(0, int64(now)))))
 }
 
 // spans is how long the rate takes for n IDs.
@@ -199,27 +214,21 @@ func (l *Limited) spans(n int) time.Duration {
 	return time.Duration(float64(n) / float64(l.rate.PerSecond) * float64(time.Second))
 }
 
-// end gives up what the connection was promised, and what it waits for. What it may take already
-// stays its own.
+// end gives the connection's place up. What it may take stays its own.
 func (r *ration) end() {
 	r.admitted = false
-	if r.promised == 0 && r.from == 0 {
-		return
+	if r.request.Waits() {
+		r.leave()
 	}
-	a, now := r.of, r.of.clock.Now().Mono
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.promised -= r.promised
-	if r.from > now {
-		a.bucket.ReserveN(time.Unix(0, int64(now)), -r.granted) // they come back
-		a.took -= uint64(r.granted)
-		r.granted = 0
-	}
-	r.promised, r.from = 0, 0
 }
 
-// Deal is Issuer.Deal: who waits for a rate knows until when.
-func (l *Limited) Deal(named func(*Connection)) (again time.Duration) { return l.issuer.Deal(named) }
+func (r *ration) leave() {
+	r.of.mu.Lock()
+	defer r.of.mu.Unlock()
+	r.request.Leave()
+}
 
-// Arrived is Issuer.Arrived.
-func (l *Limited) Arrived(c *Connection) { l.issuer.Arrived(c) }
+// ask is what the queue is told of a connection's request for n.
+func (l *Limited) ask(c *Connection, n int) queue.Ask {
+	return queue.Ask{N: n, Small: n <= l.limits.Small(), Row: c.Singles}
+}

@@ -128,48 +128,27 @@ func TestARequestForTheWholeBurstIsToldWhenThatIsThere(t *testing.T) {
 	}
 }
 
-// Who waits for the rate longer than allowed, because others of its user came meanwhile, is told the
-// code.
+// Who waits for the rate longer than allowed is told the code.
 func TestARequestThatWaitsForTheRateTooLongHasItsCode(t *testing.T) {
 	g, take := limited(t, "1/s+1")
-	conns := make([]issue.Connection, 4)
-	for i, want := range []int{1, 0, 0, 0} {
-		conns[i].User = queue.User{UID: 7}
-		if run, wait := take(&conns[i], []int{1, 2, 1, 1}[i]); run.N != want || (wait.Err != nil) != (i == 3) {
-			t.Fatalf("connection %d gets %d, waits %+v", i, run.N, wait)
-		}
-	}
-	g.clock.Advance(time.Second)
-	if run, wait := take(&conns[1], 2); run.N != 1 {
-		t.Fatalf("who came first gets %d, waits %+v", run.N, wait)
-	}
-	g.clock.Advance(time.Second)
-	if _, wait := take(&conns[1], 1); !errors.Is(wait.Err, issue.ErrRate) || issue.Code(wait.Err) != "user-rate" {
-		t.Errorf("after 2 s it waits %+v", wait)
-	}
-	if run, wait := take(&conns[2], 1); run.N != 1 {
-		t.Errorf("who came behind it gets %d, waits %+v", run.N, wait)
-	}
-}
-
-// What was promised to one is not promised to another, until that one is gone. Nor is what one waits
-// for.
-func TestARateIsPromisedOnce(t *testing.T) {
-	_, take := limited(t, "1000/s+100")
-	conns := make([]issue.Connection, 4)
+	conns := make([]issue.Connection, 3)
 	for i := range conns {
 		conns[i].User = queue.User{UID: 7}
+		if run, wait := take(&conns[i], 1); wait.Err != nil || (run.N == 1) != (i == 0) {
+			t.Fatalf("connection %d gets %d of the one there is, waits %+v", i, run.N, wait)
+		}
 	}
-	take(&conns[0], 1500)
-	if _, wait := take(&conns[1], 1000); wait.Err == nil {
-		t.Error("what was promised is promised again")
+	g.clock.Advance(3 * time.Second) // there is one for the two, and they have waited too long
+	served, refused := 0, 0
+	for i := range conns[1:] {
+		run, wait := take(&conns[1+i], 1)
+		served += run.N
+		if errors.Is(wait.Err, issue.ErrRate) && issue.Code(wait.Err) == "user-rate" {
+			refused++
+		}
 	}
-	take(&conns[0], 1400)
-	_, before := take(&conns[2], 10)
-	conns[0].End()
-	conns[2].End()
-	if _, wait := take(&conns[3], 1000); wait.Err != nil || wait.For >= before.For {
-		t.Errorf("the others are gone, and it waits %+v", wait)
+	if served != 1 || refused != 1 {
+		t.Errorf("of two that wait for one ID, %d are served and %d refused", served, refused)
 	}
 }
 
@@ -207,6 +186,50 @@ func TestUsersAreShownUpToABound(t *testing.T) {
 	c.Begin()
 	if run, wait := source.Take(&c, 0, 50); run.N != 0 || wait.For == 0 || source.Waits() != 1 {
 		t.Errorf("over the rate it gets %+v, %+v; %d wait", run, wait, source.Waits())
+	}
+}
+
+// Of thousands that wait for their user's rate, only those need be tried that get something.
+func TestOnlyThoseAreTriedWhomTheRateServes(t *testing.T) {
+	g := newFixture(t, "flakeward", issue.Limits{})
+	g.clock.Advance(time.Second)
+	source := g.Limit(must.Get(issue.ParseRate("1000/s+1"))(t), g.clock, 2*time.Second).(*issue.Limited)
+	conns := make([]issue.Connection, 500)
+	try := func(c *issue.Connection) (served bool) {
+		t.Helper()
+		run, wait := source.Take(c, 0, 1)
+		if wait.Err != nil || run.N == 0 && wait.InTurn <= 0 {
+			t.Fatalf("a connection waits %+v", wait)
+		}
+		return run.N > 0
+	}
+	served := 0
+	for i := range conns {
+		conns[i] = issue.Connection{User: queue.User{UID: 7}}
+		if try(&conns[i]) {
+			served++
+		}
+	}
+	tries := 0
+	for range len(conns) {
+		g.clock.Advance(time.Millisecond)
+		var named []*issue.Connection
+		again := source.Deal(func(c *issue.Connection) { named = append(named, c) })
+		if again <= 0 && served < len(conns) {
+			t.Fatalf("%d wait, and nothing is dealt again", len(conns)-served)
+		}
+		for _, c := range named {
+			tries++
+			if try(c) {
+				served++
+			}
+		}
+	}
+	if served != len(conns) || tries > 2*len(conns) {
+		t.Errorf("%d of %d are served after %d tries", served, len(conns), tries)
+	}
+	if again := source.Deal(func(*issue.Connection) { t.Error("a connection is named that does not wait") }); again != 0 {
+		t.Errorf("nobody waits, and it is dealt again in %v", again)
 	}
 }
 

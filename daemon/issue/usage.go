@@ -65,7 +65,7 @@ func (l *Limited) forgetResting() {
 func (a *allowance) rests(now clockguard.Mono) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rests := a.promised == 0 && a.tokens(now) >= a.bucket.Burst()
+	rests := a.queue.Len() == 0 && a.allowed(now) >= a.bucket.Burst()
 	a.over.Store(rests)
 	return rests
 }
