@@ -11,7 +11,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/daemon/turnstile"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 	"github.com/flakeward/flakeward/internal/info"
@@ -90,10 +90,10 @@ const (
 type Server struct {
 	config   Config
 	routes   map[string]*route
-	open     sync.WaitGroup // connections
-	turn     chan struct{}  // holds one while a request begins that is one of many
-	failures hclog.Logger   // what net/http says of connections
-	asked    atomic.Int64   // requests that have not ended
+	open     sync.WaitGroup       // connections
+	turns    *turnstile.Turnstile // in which requests begin that are of many
+	failures hclog.Logger         // what net/http says of connections
+	asked    atomic.Int64         // requests that have not ended
 }
 
 // route is a path. One whose path ends in a slash is that of all paths which go on with one part.
@@ -115,7 +115,7 @@ func path(name string, serve func(*Server, *request), params ...string) *route {
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{config: c, turn: make(chan struct{}, 1)}
+	s := &Server{config: c, turns: turnstile.New()}
 	if c.Log == nil {
 		s.config.Log = hclog.NewNullLogger()
 	}
@@ -207,7 +207,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r, of := s.client(r)
 	defer of.release()
 	defer s.asked.Add(-1)
-	entered := s.asked.Add(1) <= fewRequests || s.awaitTurn(r.Context())
+	entered := s.asked.Add(1) <= fewRequests || s.turns.Pass(r.Context(), of.issue.User)
 	isRPC := s.config.RPC != nil && slices.ContainsFunc(RPCPaths, func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) })
 	if isRPC && entered && s.unserved(of, r, false) == nil {
 		boundBody(w, r)
@@ -248,19 +248,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.config.Count != nil {
 		s.config.Count.Request(at.name, q.code)
-	}
-}
-
-// awaitTurn returns true when a request may begin, which lets others run before the next one, or false
-// if ctx ends before.
-func (s *Server) awaitTurn(ctx context.Context) bool {
-	select {
-	case s.turn <- struct{}{}:
-		runtime.Gosched()
-		<-s.turn
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 func TestWhoClosesItsSideBeforeItsTurnIsRefused(t *testing.T) {
 	s := start(t, "twitter", func(*Config) {})
 	s.server.asked.Store(fewRequests)
-	s.server.turn <- struct{}{} // another's
+	defer s.server.turns.Enter(t.Context(), "another")()
 	conn := must.Get(net.Dial("unix", s.path))(t)
 	defer conn.Close() // it has nothing to lose
 	must.Get(conn.Write([]byte("GET /v1/ids HTTP/1.1\r\nHost: f\r\n\r\n")))(t)
@@ -40,7 +40,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	defer second.CloseIdleConnections()
 	second.Protocols.SetUnencryptedHTTP2(true)
 	s.server.asked.Store(fewRequests)
-	s.server.turn <- struct{}{} // another's
+	leave := s.server.turns.Enter(t.Context(), "another")
 	ended := make(chan error, 3)
 	for url, by := range map[string]http.RoundTripper{"http://f/": s.client.Transport, "http://g/": second, "http://h/flakeward.v1.IdService/Next": second} {
 		go func() {
@@ -55,7 +55,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	if len(begun) > 0 {
 		t.Errorf("%s has begun", <-begun)
 	}
-	<-s.server.turn
+	leave()
 	for range 3 {
 		<-begun
 		if err := <-ended; err != nil {

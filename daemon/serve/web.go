@@ -11,7 +11,6 @@ import (
 	"maps"
 	"net"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/daemon/budget"
+	"github.com/flakeward/flakeward/daemon/turnstile"
 )
 
 // HTTP answers the connections that speak it; *http.Server is one. The connections that its
@@ -66,10 +66,10 @@ type web struct {
 	over    context.Context // ends when nobody comes any more
 	close   context.CancelFunc
 
-	turn    chan struct{} // holds one while a read of HTTP/2, or one of many connections, has its turn
-	many    atomic.Int64  // how many connections there are
-	left    chan struct{} // gets one when a connection has ended
-	tooMuch func()        // called when more is kept than the budget allows; nil: nobody cares
+	turns   *turnstile.Turnstile // of reads of HTTP/2, and of many connections
+	many    atomic.Int64         // how many connections there are
+	left    chan struct{}        // gets one when a connection has ended
+	tooMuch func()               // called when more is kept than the budget allows; nil: nobody cares
 
 	mu    sync.Mutex
 	open  map[*WebConn]struct{} // those that are served
@@ -85,7 +85,7 @@ type webListener struct {
 
 func newWeb(c Config, n *counts) *web {
 	a := &web{
-		config: c, counts: n, turn: make(chan struct{}, 1), left: make(chan struct{}, 1),
+		config: c, counts: n, turns: turnstile.New(), left: make(chan struct{}, 1),
 		open: make(map[*WebConn]struct{}), http2: make(map[budget.User]int),
 	}
 	a.ctx, a.stop = context.WithCancel(context.Background())
@@ -225,17 +225,6 @@ func (a *web) conns() []*WebConn {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Collect(maps.Keys(a.open))
-}
-
-// pass returns when it is the caller's turn, and lets others run before the next one's. So however
-// many come at once, the event loop waits for few of them.
-func (a *web) pass() {
-	select {
-	case a.turn <- struct{}{}:
-		runtime.Gosched()
-		<-a.turn
-	case <-a.ctx.Done():
-	}
 }
 
 // relieve ends one of those connections whom may names, and reports whether there was one: the

@@ -330,7 +330,7 @@ func (c readingConn) Read([]byte) (int, error) {
 func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
 	a := newWeb(Config{}, &counts{})
 	of := inTurn{&WebConn{Conn: readingConn{seen: make(chan struct{}, 1)}, web: a}}
-	a.turn <- struct{}{} // another's
+	leave := a.turns.Enter(t.Context(), "another")
 	a.many.Store(fewWeb)
 	must.Get(of.Read(nil))(t)
 	seen := of.of.Conn.(readingConn).seen
@@ -347,7 +347,7 @@ func TestReadsOfManyConnectionsComeInTurn(t *testing.T) {
 		runtime.Gosched()
 	}
 	released.Store(true)
-	<-a.turn
+	leave()
 	if <-early {
 		t.Error("it did not wait")
 	}

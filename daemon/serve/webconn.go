@@ -87,7 +87,7 @@ type inTurn struct{ of *WebConn }
 func (r inTurn) Read(b []byte) (int, error) {
 	n, err := r.of.Conn.Read(b)
 	if n > 0 && (r.of.http2 || r.of.web.many.Load() > fewWeb) {
-		r.of.web.pass()
+		r.of.web.turns.Pass(r.of.web.ctx, r.of.user())
 	}
 	return n, err
 }
