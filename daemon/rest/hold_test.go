@@ -68,6 +68,26 @@ func TestRequestsOfHTTP2CountForTheirConnection(t *testing.T) {
 	untilHeld(t, bytes, "none", func(n int64) bool { return n == 0 })
 }
 
+// So does one of HTTP/1 that has many fields, each of which takes more than its bytes.
+func TestAHeaderOfManyFieldsCountsForItsConnection(t *testing.T) {
+	const fields = 500
+	s, bytes := holding(t, nil)
+	s.store.set(0, nil)
+	c := must.Get(net.Dial("unix", s.path))(t)
+	must.Get(io.WriteString(c, "GET /v1/ids HTTP/1.1\r\nHost: f\r\n"+strings.Repeat("a:\r\n", fields)+"\r\n"))(t)
+	untilHeld(t, bytes, "those of its fields", func(n int64) bool { return n >= fields*fieldBytes })
+	must.Do(t, c.Close())
+	untilHeld(t, bytes, "none", func(n int64) bool { return n == 0 })
+}
+
+// A client of HTTP/2 that takes nothing of what it is sent is left after as long as one that takes no
+// reply: nobody else could tell it to go meanwhile, and so a stop would wait for it.
+func TestAClientThatTakesNothingIsLeft(t *testing.T) {
+	if got := start(t, "twitter", nil).server.serving(1).HTTP2.WriteByteTimeout; got != replyTimeout {
+		t.Errorf("it is left after %v, want %v", got, replyTimeout)
+	}
+}
+
 // So does a large reply that its client does not take, of HTTP/1 as well.
 func TestALargeReplyCountsForItsConnection(t *testing.T) {
 	for _, accept := range []string{"application/json", "text/plain"} {

@@ -60,19 +60,25 @@ func (c *client) release() {
 // of its connection, and what it takes is counted until release.
 func (s *Server) client(r *http.Request) (*http.Request, *client) {
 	of, _ := r.Context().Value(clientKey{}).(*client)
+	size := len(r.URL.Path) + len(r.URL.RawQuery)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += fieldBytes + len(name) + len(value)
+		}
+	}
 	if of != nil && r.ProtoMajor == 1 {
+		if size > keptRoom { // else it is part of what is kept for each connection
+			of.hold(size)
+		}
 		return r, of
 	}
 	of = s.config.asker(r.Context())
-	size := streamBytes + len(r.URL.Path) + len(r.URL.RawQuery)
-	for name, values := range r.Header {
-		for _, value := range values {
-			size += len(name) + len(value)
-		}
-	}
-	of.hold(size)
+	of.hold(streamBytes + size)
 	return r.WithContext(context.WithValue(r.Context(), clientKey{}, of)), of
 }
+
+// fieldBytes is what a field of a header takes besides its bytes.
+const fieldBytes = 100
 
 type clientKey struct{}
 

@@ -160,7 +160,7 @@ func (s *Server) serving(streams int) *http.Server {
 		ConnContext:       s.meet,
 		ErrorLog:          log.New(failures{s.failures}, "", 0),
 		HTTP2: &http.HTTP2Config{
-			MaxConcurrentStreams: streams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
+			WriteByteTimeout: replyTimeout, MaxConcurrentStreams: streams, MaxReadFrameSize: frameBytes, MaxReceiveBufferPerConnection: mostAhead, MaxReceiveBufferPerStream: mostAhead,
 		},
 		Protocols: new(http.Protocols),
 	}
