@@ -80,12 +80,12 @@ func TestNext(t *testing.T) {
 		{"by a daemon that tells no form", script{"RUN": {integers(1, 7, 1)}, "INFO": {bulk("a:b\r\n")}}, "", "INFO,RUN 1", "7\n"},
 		{"in the daemon's form", script{"RUN": {integers(1, 61, 1)}, "INFO": info("base62")}, "", "INFO,RUN 1", "0000000000z\n"},
 		{"for a tenant, the flag last", script{"RUN": {integers(1, 7, 1)}}, "1 --as string --tenant 5", "RUN 1 TENANT 5", "7\n"},
-		{"in a form", script{"RUN": {integers(1, 61, 2)}}, "--as BASE62 2", "RUN 2", "0000000000z\n00000000010\n"},
+		{"in a form", script{"RUN": {integers(1, 60, 1), integers(1, 61, 2)}}, "--as BASE62 3", "RUN 1,RUN 2", "0000000000y\n0000000000z\n00000000010\n"},
 		{"as a UUID", script{"RUN": {integers(1, 1541815603606036480, 1)}}, "--as uuid", "RUN 1", tweetUUID + "\n"},
-		{"runs as integers", script{"RUN": {integers(256, 100, 3)}}, "--run --as integer 3", "RUN 3", "100 3 256\n"},
-		{"runs", script{"RUN": {integers(1, 100, 4000, 8192, 1000)}}, "5000 --run", "RUN 5000", "100 4000 1\n8192 1000 1\n"},
-		{"as many at once as the daemon gives", script{greets: {bulk("max_count:2\r\ncluster_id:c\r\n")}, "RUN": {integers(1, 7, 2), integers(1, 9, 1)}},
-			"3 --as integer", "RUN 2,RUN 1", "7\n8\n9\n"},
+		{"runs as integers", script{"RUN": {integers(256, 100, 1), integers(256, 356, 2)}}, "--run --as integer 3", "RUN 1,RUN 2", "100 1 256\n356 2 256\n"},
+		{"runs", script{"RUN": {integers(1, 7, 1), integers(1, 8, 2), integers(1, 100, 3, 8192, 1)}}, "7 --run", "RUN 1,RUN 2,RUN 4", "7 1 1\n8 2 1\n100 3 1\n8192 1 1\n"},
+		{"as many at once as the daemon gives", script{greets: {bulk("max_count:2\r\ncluster_id:c\r\n")}, "RUN": {integers(1, 6, 1), integers(1, 7, 2), integers(1, 9, 2), integers(1, 11, 1)}},
+			"6 --as integer", "RUN 1,RUN 2,RUN 2,RUN 1", "6\n7\n8\n9\n10\n11\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen := make(chan string, 10)
@@ -101,12 +101,12 @@ func TestNext(t *testing.T) {
 	}
 
 	t.Run("what came before an error is printed", func(t *testing.T) {
-		socket := script{"RUN": {integers(1, 1, batch), "-UNAVAILABLE the disk is full\r\n"}}.serve(t, nil)
+		socket := script{"RUN": {integers(1, 1, 1), integers(1, 2, 2), "-UNAVAILABLE the disk is full\r\n"}}.serve(t, nil)
 		out, _, err := command(t, "", "next", "--as", "integer", "--socket", socket, "2500")
-		if n := strings.Count(out, "\n"); n != batch {
-			t.Errorf("%d lines printed, want %d", n, batch)
+		if n := strings.Count(out, "\n"); n != 3 {
+			t.Errorf("%d lines printed, want 3", n)
 		}
-		checkError(t, err, "after 1000 of 2500 IDs: asking the daemon at "+socket+": the daemon has no IDs: the disk is full", ExitNotReady)
+		checkError(t, err, "after 3 of 2500 IDs: asking the daemon at "+socket+": the daemon has no IDs: the disk is full", ExitNotReady)
 	})
 }
 

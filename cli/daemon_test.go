@@ -66,6 +66,17 @@ func TestCommandsAgainstARealDaemon(t *testing.T) {
 	}
 }
 
+// A rate lets the IDs of one command take longer than an answer may.
+func TestNextIsSlowedByARate(t *testing.T) {
+	dir := sockettest.Dir(t)
+	t.Setenv("FLAKEWARD_SOCKET", filepath.Join(dir, "s"))
+	runDaemon(t, "--coord", "dir:"+filepath.Join(dir, "coord"), "--rate", "50/s")
+	out, _, err := command(t, "", "next", "--timeout", "1s", "150") // 50 at once, and 100 within 2 s
+	if n := strings.Count(out, "\n"); n != 150 || err != nil {
+		t.Errorf("%d of 150 IDs came: %v", n, err)
+	}
+}
+
 // TestOperatorsOfADirectory asks the directory of a daemon, while that runs and after it has ended.
 func TestOperatorsOfADirectory(t *testing.T) {
 	dir := sockettest.Dir(t)

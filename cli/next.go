@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -15,7 +16,7 @@ import (
 	"github.com/flakeward/flakeward/internal/info"
 )
 
-// batch is how many IDs are asked for at a time. More would let the first lines wait; fewer would
+// batch is how many IDs are asked for at a time at most. More would let the first lines wait; fewer would
 // cost round trips. Runs are short however many IDs they have, so it is as many as a daemon gives by
 // default.
 const (
@@ -95,11 +96,14 @@ func nextCommand(own paths) *urfave.Command {
 	})
 }
 
-// all takes count IDs in batches. Each batch is printed before the next one is
-// asked for, so that an error loses none.
+// all takes count IDs in batches. Each batch is printed before the next one is asked for, so that an
+// error loses none. All of a batch have to come within the timeout, whatever the daemon's rate: so a
+// batch is twice the one before it while they come in a fraction of that, else half of it.
 func (n *next) all(ctx context.Context, count int) error {
-	for left := count; left > 0; left -= n.batch {
-		err := n.explain(ctx, n.print(ctx, min(left, n.batch)))
+	for left, asked := count, 1; left > 0; {
+		asked = min(asked, left, n.batch)
+		begun := time.Now()
+		err := n.explain(ctx, n.print(ctx, asked))
 		if flushErr := n.out.Flush(); err == nil && flushErr != nil {
 			err = fmt.Errorf("writing IDs: %w", flushErr)
 		}
@@ -108,6 +112,10 @@ func (n *next) all(ctx context.Context, count int) error {
 		}
 		if err != nil {
 			return err
+		}
+		left -= asked
+		if asked *= 2; time.Since(begun) > n.timeout/8 {
+			asked = max(1, asked/4)
 		}
 	}
 	return nil
