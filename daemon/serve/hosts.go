@@ -4,12 +4,14 @@ package serve
 // it names. Programs put the socket's path there, and net/http refuses a slash before a handler is
 // asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
 // goes: what is missing, there twice, or not written as a field stays refused. A body is followed as
-// well: none that is valid has a line that begins so, or a URL.
+// well, and the next request may follow it on the same line: so a whole URL is one behind a method.
 type hosts struct {
 	named  bool // the host is left as it is: it came by an address, where it says something
 	begun  bool // this line has a byte,
 	field  int  // and begins with so many bytes of hostField; all: the host follows
-	scheme int  // so many bytes of afterScheme come last; all: the host of a whole URL follows
+	method bool // the byte before was a capital, as the last one of a method is,
+	target bool // or comes behind one and a space, where a whole URL has its scheme
+	scheme int  // so many bytes of afterScheme come last; all: the host of that URL follows
 }
 
 const (
@@ -45,15 +47,18 @@ func (h *hosts) inHost(c byte) bool {
 	default:
 		h.field = 0
 	}
+	begins := h.method && c == ' '
+	h.method = 'A' <= c && c <= 'Z'
 	switch {
 	case h.scheme == len(afterScheme):
 		if c != '/' && c != '?' && c != ' ' {
 			return true
 		}
-		h.scheme = 0
-	case c == afterScheme[h.scheme]:
+		h.scheme, h.target = 0, false
+	case h.target && c == afterScheme[h.scheme]:
 		h.scheme++
 	default:
+		h.target = begins || h.target && h.scheme == 0 && (letterOrDigit(c) || c == '+' || c == '-' || c == '.')
 		h.scheme = 0
 	}
 	return false

@@ -17,8 +17,8 @@ func sayAll(w http.ResponseWriter, r *http.Request) {
 // On a socket the host says nothing: whatever a client names is taken, in every request of a
 // connection and in however many parts it arrives. What RFC 9112 has refused is refused.
 func TestAnyHostIsTaken(t *testing.T) {
-	const tail = "\r\nX: Host: /a b%2F\r\n\r\n"
-	const said = `/v1/ids "Host: /a b%2F" "" <nil>`
+	const tail = "\r\nX: Host: http://a b%2F\r\n\r\n"
+	const said = `/v1/ids "Host: http://a b%2F" "" <nil>`
 	h := start(t, newStore(-1), answering(sayAll))
 	for _, c := range []struct {
 		request string
@@ -28,7 +28,7 @@ func TestAnyHostIsTaken(t *testing.T) {
 		{"GET /v1/ids HTTP/1.1\r\nHost:" + tail, 200},
 		{"GET /v1/ids HTTP/1.1\r\nHost: /run/flakeward/flakeward.sock" + tail, 200},
 		{"GET /v1/ids HTTP/1.1\r\nX-Host: a\r\nhOST:/run/my dir/{\"é\"}.sock:" + tail, 200},
-		{"GET /v1/ids HTTP/1.1\nHost: unix:///run/f.sock\nX: Host: /a b%2F\n\n", 200},
+		{"GET /v1/ids HTTP/1.1\nHost: unix:///run/f.sock\nX: Host: http://a b%2F\n\n", 200},
 		{"GET /v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
 		{"GET http://f/v1/ids HTTP/1.1\r\nHost: g" + tail, 200},
 		{"GET http+unix://%2Frun%2Ff.sock/v1/ids HTTP/1.1\r\nHost: %2Frun%2Ff.sock" + tail, 200},
@@ -70,12 +70,12 @@ func (p *peer) wantHost(request string, status int, body string) {
 
 // The host is taken in each request of a pipeline, and behind a body, which is not changed.
 func TestAnyHostIsTakenBehindABody(t *testing.T) {
-	const body = "{\"count\":\"3\",\n\"as\":\"base62\"}"
+	const body = "{\"count\":\"3\",\n\"as\":\"a://b~c\"}"
 	h := start(t, newStore(-1), answering(sayAll))
 	p := h.dial(t)
 	p.send(strings.Repeat(fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nContent-Length: %d\r\n\r\n%s", len(body), body)+
 		fmt.Sprintf("POST /x HTTP/1.1\r\nHost: /f\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body)+
-		"GET /y HTTP/1.1\r\nHost: /f\r\n\r\n", 3))
+		"GET http+unix://%2Ff/y HTTP/1.1\r\nHost: /f\r\n\r\n", 3))
 	for range 3 {
 		p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
 		p.wantResponse(200, fmt.Sprintf("/x \"\" %q <nil>", body))
