@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -127,6 +128,9 @@ func (s *sessions) renew(ctx context.Context, id clientv3.LeaseID) error {
 	return s.client.within(ctx, s.ttl/timeout, kindRenew, func(ctx context.Context) error {
 		return s.client.login.with(ctx, func(ctx context.Context) error {
 			_, err := s.client.library.KeepAliveOnce(clientv3.WithRequireLeader(ctx), id)
+			if errors.Is(err, io.EOF) { // it was refused before it was sent, and the library has not read why
+				_, err = s.client.library.KeepAliveOnce(clientv3.WithRequireLeader(ctx), id)
+			}
 			return err
 		})
 	})
