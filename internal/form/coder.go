@@ -1,7 +1,6 @@
 package form
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -26,7 +25,7 @@ type Coder struct {
 // has it; empty: it is not known.
 func New(layout *generator.Layout, cluster string) *Coder {
 	c := &Coder{}
-	c.uuids, c.why = uuid7.New(layout, cmp.Or(cluster, "not known"))
+	c.uuids, c.why = uuid7.New(layout, cluster)
 	if cluster == "" {
 		c.uuids = nil
 	}

@@ -14,10 +14,8 @@ func parseDecimal(text string) (int64, error) {
 	if digits == "" {
 		return 0, errors.New("it has no digits")
 	}
-	for i := range len(digits) {
-		if digits[i] < '0' || digits[i] > '9' {
-			return 0, fmt.Errorf("it has %q, and its characters are 0-9", at(digits, i))
-		}
+	if rest := strings.TrimLeft(digits, "0123456789"); rest != "" {
+		return 0, fmt.Errorf("it has %q, and its characters are 0-9", string([]rune(rest)[:1]))
 	}
 	if digits != text {
 		return 0, errors.New("it is negative, and an ID never is: was it read as a signed number of fewer bits?")
@@ -33,11 +31,3 @@ func parseDecimal(text string) (int64, error) {
 }
 
 var errTooLarge = fmt.Errorf("it is above %d, the largest number of 63 bits", int64(math.MaxInt64))
-
-// at is the character at a place of a text.
-func at(text string, i int) string {
-	for _, r := range text[i:] {
-		return string(r)
-	}
-	return ""
-}

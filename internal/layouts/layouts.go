@@ -2,6 +2,7 @@
 package layouts
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -50,11 +51,12 @@ func Of(layout *generator.Layout, now time.Time) Facts {
 	}
 	f.IDsPerSecond = float64(f.IDsPerTick) / tick.Seconds()
 	f.Issues = f.Problem == nil
-	for _, field := range order(f.Layout) {
-		bits := layout.Bits(field)
-		f.Bits += bits
-		f.Fields = append(f.Fields, Field{Field: field.String(), Bits: bits, Highest: layout.Max(field)})
+	for _, field := range append([]generator.Field{generator.Time}, Numbers(layout)...) {
+		f.Bits += layout.Bits(field)
+		f.Fields = append(f.Fields, Field{Field: field.String(), Bits: layout.Bits(field), Highest: layout.Max(field)})
 	}
+	place := func(of Field) int { return strings.Index(f.Layout, of.Field+"=") } // the full form has them in order
+	slices.SortFunc(f.Fields, func(a, b Field) int { return place(a) - place(b) })
 	shift := f.Bits
 	for i := range f.Fields {
 		shift -= f.Fields[i].Bits
@@ -62,20 +64,4 @@ func Of(layout *generator.Layout, now time.Time) Facts {
 	}
 	f.SortsByTime = f.Fields[0].Field == generator.Time.String()
 	return f
-}
-
-// order reads the order of the fields, highest bits first, off a layout's full
-// form.
-func order(full string) []generator.Field {
-	var fields []generator.Field
-	list, _, _ := strings.Cut(full, ";")
-	for part := range strings.SplitSeq(list, ",") {
-		name, _, _ := strings.Cut(part, "=")
-		for field := generator.Time; field <= generator.Sequence; field++ {
-			if field.String() == name {
-				fields = append(fields, field)
-			}
-		}
-	}
-	return fields
 }

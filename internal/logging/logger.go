@@ -67,21 +67,14 @@ const TimeFormat = "2006-01-02T15:04:05.000Z07:00"
 
 // written returns args with durations and times as text.
 func written(args []any) []any {
-	copied := false
+	args = slices.Clone(args)
 	for i, arg := range args {
-		var text string
 		switch arg := arg.(type) {
 		case time.Duration:
-			text = arg.String()
+			args[i] = arg.String()
 		case time.Time:
-			text = arg.UTC().Format(TimeFormat)
-		default:
-			continue
+			args[i] = arg.UTC().Format(TimeFormat)
 		}
-		if !copied {
-			args, copied = slices.Clone(args), true
-		}
-		args[i] = text
 	}
 	return args
 }

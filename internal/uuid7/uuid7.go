@@ -18,7 +18,6 @@ package uuid7
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/bits"
 	"time"
@@ -60,9 +59,6 @@ type Coder struct {
 // It refuses a layout with ticks that a UUID cannot hold: before 1970, or from the year 10889 on,
 // when the milliseconds exceed 48 bits.
 func New(l *generator.Layout, cluster string) (*Coder, error) {
-	if cluster == "" {
-		return nil, errors.New("the cluster's UUID is not known: IDs cannot be written as UUIDs without it")
-	}
 	first, last := l.StartOf(0), l.StartOf(l.MaxTick())
 	if first.Unix() < 0 {
 		return nil, fmt.Errorf("layout %s begins before 1970: a UUID of version 7 has no such times: take a later epoch, or another form", l)
