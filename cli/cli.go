@@ -108,7 +108,7 @@ func newProgram(own paths, out *outside) *program {
 			if !c.Args().Present() {
 				return urfave.ShowAppHelp(c)
 			}
-			return unknownCommand(c.App, c.Args().First())
+			return usagef("%s", unknownCommandOf(c.App.Commands, c.Args().First(), "", c.App.Name))
 		},
 		Commands: []*urfave.Command{
 			daemonCommand(own, s, out.serve),
@@ -147,8 +147,4 @@ func wrongUsage(c *urfave.Context, err error, _ bool) error {
 		help = c.Command.HelpName + " --help"
 	}
 	return usagef("%w: see %s", err, help)
-}
-
-func unknownCommand(app *urfave.App, name string) error {
-	return usagef("%s", unknownCommandOf(app.Commands, name, "", app.Name))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
+	"github.com/flakeward/flakeward/internal/layouts"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -113,7 +114,7 @@ func TestDecode(t *testing.T) {
 func TestLayoutExplains(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("sonyflake"))(t)
 	var out strings.Builder
-	must.Do(t, factsOf(layout, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC)).explain(&out))
+	must.Do(t, showFacts(&out, layouts.Of(layout, time.Date(2026, 11, 16, 0, 0, 0, 0, time.UTC))))
 	const want = `time=39@10ms,sequence=8,worker=16;epoch=2014-09-01T00:00:00Z
 
      field  bits  shift       highest

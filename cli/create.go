@@ -8,15 +8,8 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/flakeward/flakeward/cli/cluster"
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 )
-
-// synchronised reports whether the kernel calls the clock synchronised.
-func synchronised() bool {
-	_, ok := new(clockguard.SystemKernel).Synchronised()
-	return ok
-}
 
 // creating is one run of cluster create.
 type creating struct {

@@ -44,22 +44,17 @@ func layoutCommand() *urfave.Command {
 			if err != nil {
 				return err
 			}
-			facts := factsOf(layout, time.Now())
+			facts := layouts.Of(layout, time.Now())
 			if c.Bool(jsonName) {
 				return json.NewEncoder(c.App.Writer).Encode(facts)
 			}
-			return facts.explain(c.App.Writer)
+			return showFacts(c.App.Writer, facts)
 		},
 	})
 }
 
-// facts are a layout's, for people.
-type facts struct{ layouts.Facts }
-
-func factsOf(layout *generator.Layout, now time.Time) facts { return facts{layouts.Of(layout, now)} }
-
-// explain prints the facts for people.
-func (f facts) explain(out io.Writer) error {
+// showFacts prints a layout's facts for people.
+func showFacts(out io.Writer, f layouts.Facts) error {
 	fmt.Fprintf(out, "%s\n\n", f.Layout)
 	fields := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(fields, "field\tbits\tshift\thighest\t")
@@ -71,17 +66,27 @@ func (f facts) explain(out io.Writer) error {
 	}
 
 	fmt.Fprintln(out)
+	// 2^53 - 1 is the largest integer that JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER) and other users
+	// of float64 keep.
+	inJavaScript := ", to be kept as strings in JavaScript"
+	if f.Bits <= 53 {
+		inJavaScript = ", safe as numbers in JavaScript"
+	}
+	left := fmt.Sprintf("%.1f years from now", f.YearsLeft)
+	if f.YearsLeft < 0 {
+		left = fmt.Sprintf("%.1f years ago", -f.YearsLeft)
+	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(table, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	row("bits", "%d%s", f.Bits, f.inJavaScript())
+	row("bits", "%d%s", f.Bits, inJavaScript)
 	row("tick", "%s", f.Tick)
 	row("IDs", "%s a second and worker ID (%d a tick), %s with all worker IDs",
 		thousands(f.IDsPerSecond), f.IDsPerTick, thousands(f.IDsPerSecond*float64(f.Workers)))
 	row("worker IDs", "%s", thousands(float64(f.Workers)))
 	row("begins", "%s", f.Begins.Format(time.RFC3339Nano))
-	row("ends", "%s, %s", f.Ends.Format(time.RFC3339Nano), f.left())
+	row("ends", "%s, %s", f.Ends.Format(time.RFC3339Nano), left)
 	if f.SortsByTime {
 		row("order", "by time")
 	} else {
@@ -93,34 +98,17 @@ func (f facts) explain(out io.Writer) error {
 	return table.Flush()
 }
 
-// inJavaScript says whether every ID is at most 2^53 - 1, the largest integer
-// that JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER) and other users of
-// float64 keep.
-func (f facts) inJavaScript() string {
-	if f.Bits <= 53 {
-		return ", safe as numbers in JavaScript"
-	}
-	return ", to be kept as strings in JavaScript"
-}
-
-func (f facts) left() string {
-	if f.YearsLeft < 0 {
-		return fmt.Sprintf("%.1f years ago", -f.YearsLeft)
-	}
-	return fmt.Sprintf("%.1f years from now", f.YearsLeft)
-}
-
 // thousands writes a number with commas between its thousands, to the hundredth.
 func thousands(v float64) string { return humanize.CommafWithDigits(v, 2) }
 
 func listPresets(out io.Writer, now time.Time, asJSON bool) error {
-	var all []facts
+	var all []layouts.Facts
 	for _, name := range generator.Presets() {
 		layout, err := generator.ParseLayout(name)
 		if err != nil {
 			return err
 		}
-		f := factsOf(layout, now)
+		f := layouts.Of(layout, now)
 		f.Name = name
 		all = append(all, f)
 	}

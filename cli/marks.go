@@ -71,10 +71,9 @@ func show(out io.Writer, asJSON bool, found interface{ Table(io.Writer) error })
 // raising is one run of cluster raise.
 type raising struct {
 	*inspection
-	to     generator.Tick
-	marks  []coord.Mark
-	limits cluster.Limits
-	near   string // why to may not be late enough; empty: it is
+	to    generator.Tick
+	marks []coord.Mark
+	near  string // why to may not be late enough; empty: it is
 }
 
 func raiseCommand(own paths, out *outside) *urfave.Command {
@@ -137,8 +136,8 @@ func (v *inspection) aimed(c *urfave.Context, out *outside, by, furthest time.Du
 	if err != nil {
 		return raising{}, err
 	}
-	r := raising{inspection: v, marks: marks, limits: cluster.Limits{Furthest: furthest, Forced: c.Bool("force")}}
-	if err := r.aim(c, by); err != nil {
+	r := raising{inspection: v, marks: marks}
+	if err := r.aim(c, by, furthest); err != nil {
 		return raising{}, err
 	}
 	if err := r.announce(c.App.Writer); err != nil {
@@ -151,7 +150,7 @@ func (v *inspection) aimed(c *urfave.Context, out *outside, by, furthest time.Du
 }
 
 // aim finds the tick to raise to.
-func (r *raising) aim(c *urfave.Context, by time.Duration) error {
+func (r *raising) aim(c *urfave.Context, by, furthest time.Duration) error {
 	now := r.now()
 	to := r.cluster.Target(now)
 	var at time.Time
@@ -170,7 +169,7 @@ func (r *raising) aim(c *urfave.Context, by time.Duration) error {
 			return &usageError{err}
 		}
 	}
-	if err := r.cluster.CheckTarget(to, now, r.limits); err != nil {
+	if err := r.cluster.CheckTarget(to, now, furthest, c.Bool("force")); err != nil {
 		return usagef("the marks are not raised: %w", err)
 	}
 	r.to, r.near = to, r.cluster.TooNear(to, now)

@@ -242,6 +242,10 @@ type outside struct {
 
 // realOutside returns the real ones.
 func realOutside(serve Serve) *outside {
+	synchronised := func() bool {
+		_, ok := new(clockguard.SystemKernel).Synchronised()
+		return ok
+	}
 	return &outside{serve: serve, operate: operate, clock: clockguard.System{}, terminal: isTerminal, synchronised: synchronised}
 }
 

@@ -61,9 +61,6 @@ func (p paths) make(socket, url string) error {
 }
 
 func ownPaths() paths {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
+	home, _ := os.UserHomeDir() // empty after an error
 	return defaultPaths(os.Getuid(), os.Getenv, home)
 }

@@ -36,7 +36,7 @@ func defaultSettings(p paths) *settings {
 // flags are the flags that fill in s; what s holds before is their default.
 func (s *settings) flags() []urfave.Flag {
 	c := &s.daemon
-	return append([]urfave.Flag{
+	return []urfave.Flag{
 		socketFlag(&c.Socket.Path),
 		&urfave.GenericFlag{Name: "socket-mode", Value: (*fileMode)(&c.Socket.Mode), Category: "Socket",
 			Usage: "set the socket file's permission `BITS`, in octal: they decide who may connect"},
@@ -121,12 +121,6 @@ func (s *settings) flags() []urfave.Flag {
 
 		&urfave.PathFlag{Name: "log-file", Destination: &s.logFile, Value: s.logFile, Category: "Log", DefaultText: "standard error",
 			Usage: "append the log to this `FILE`; SIGHUP reopens it"},
-	}, s.logFlags()...)
-}
-
-// logFlags say what is logged, and how.
-func (s *settings) logFlags() []urfave.Flag {
-	return []urfave.Flag{
 		&urfave.StringFlag{Name: "log-level", Destination: &s.logLevel, Value: s.logLevel, Category: "Log",
 			Usage: "log from this `LEVEL` on: " + strings.Join(logLevels, ", ") + ", or off"},
 		&urfave.BoolFlag{Name: "log-json", Destination: &s.logJSON, Value: s.logJSON, Category: "Log",

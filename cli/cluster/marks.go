@@ -52,7 +52,7 @@ func MarksOf(c Cluster, now time.Time, marks []coord.Mark, members []coord.Membe
 			out.Host = hosts[m.Claim]
 		}
 		if m.Ceiling > 0 {
-			out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(c.left(m.Ceiling, now)))
+			out.Ceiling, out.Left = c.stamp(m.Ceiling), new(seconds(c.left(m.Ceiling, now)))
 		}
 		if m.Issued > 0 {
 			out.Issued = c.stamp(m.Issued)

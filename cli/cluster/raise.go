@@ -60,16 +60,10 @@ func (c Cluster) afterEnd(at time.Time) error {
 	return fmt.Errorf("%s leaves nothing of layout %s, which ends on %s: no ID could ever be issued again", Time(at), c.Layout, Time(c.Layout.End()))
 }
 
-// Limits are what a target is held against.
-type Limits struct {
-	Furthest time.Duration // from now
-	Forced   bool          // a target that is too near or too far is taken all the same
-}
-
 // CheckTarget is an error if marks should not be raised to a tick: one that the
 // clock has passed or that the layout does not have, and, unless forced, one that
-// TooNear warns of or that is further than the limit.
-func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
+// TooNear warns of or that is further than furthest from now.
+func (c Cluster) CheckTarget(to generator.Tick, now time.Time, furthest time.Duration, forced bool) error {
 	at := c.Layout.StartOf(to)
 	near := c.TooNear(to, now)
 	switch left := c.left(to, now); {
@@ -77,12 +71,12 @@ func (c Cluster) CheckTarget(to generator.Tick, now time.Time, l Limits) error {
 		return c.afterEnd(at)
 	case left <= 0:
 		return fmt.Errorf("%s has passed: give a time after all that any daemon may have been granted, which is now and the longest window that the cluster ever had at the least", Time(at))
-	case l.Forced:
+	case forced:
 		return nil
 	case near != "":
 		return fmt.Errorf("%s: give a later time, or no --to and no --begin for one that is late enough; --force raises to it all the same", near)
-	case left > l.Furthest:
-		return fmt.Errorf("%s is %s from now, more than --max %v, and no ID could be issued before it: --force raises to it all the same", Time(at), Span(left), l.Furthest)
+	case left > furthest:
+		return fmt.Errorf("%s is %s from now, more than --max %v, and no ID could be issued before it: --force raises to it all the same", Time(at), Span(left), furthest)
 	}
 	return nil
 }

@@ -28,18 +28,17 @@ func TestTargetGoesByTheWindow(t *testing.T) {
 		if got := c.Target(noon); got != at(k.enough+5*time.Minute) {
 			t.Errorf("window %v: the target is %d, want 5 minutes beyond", k.window, got)
 		}
-		limits := Limits{Furthest: Furthest}
-		if err := c.CheckTarget(c.Target(noon), noon, limits); err != nil {
+		if err := c.CheckTarget(c.Target(noon), noon, Furthest, false); err != nil {
 			t.Errorf("window %v: its own target is refused: %v", k.window, err)
 		}
-		if err := c.CheckTarget(at(k.enough), noon, limits); err != nil {
+		if err := c.CheckTarget(at(k.enough), noon, Furthest, false); err != nil {
 			t.Errorf("window %v: a target of just as much is refused: %v", k.window, err)
 		}
-		err := c.CheckTarget(at(k.enough-time.Millisecond), noon, limits)
+		err := c.CheckTarget(at(k.enough-time.Millisecond), noon, Furthest, false)
 		if err == nil || !strings.Contains(err.Error(), "less than the "+k.enough.String()) || !strings.Contains(err.Error(), "--force") {
 			t.Errorf("window %v: a target of less: %v, want that it has to be forced", k.window, err)
 		}
-		if err := c.CheckTarget(at(k.enough-time.Millisecond), noon, Limits{Furthest: Furthest, Forced: true}); err != nil {
+		if err := c.CheckTarget(at(k.enough-time.Millisecond), noon, Furthest, true); err != nil {
 			t.Errorf("window %v: forced: %v", k.window, err)
 		}
 	}
@@ -74,11 +73,11 @@ func TestCheckTarget(t *testing.T) {
 		{"after it", c.Layout.MaxTick() + 1, "no ID could ever be issued again", true},
 		{"the last but one", c.Layout.MaxTick() - 1, "--force", false},
 	} {
-		err := c.CheckTarget(k.to, noon, Limits{Furthest: Furthest})
+		err := c.CheckTarget(k.to, noon, Furthest, false)
 		if k.want == "" && err != nil || k.want != "" && (err == nil || !strings.Contains(err.Error(), k.want)) {
 			t.Errorf("%s: %v, want %q", k.name, err, k.want)
 		}
-		if err := c.CheckTarget(k.to, noon, Limits{Furthest: Furthest, Forced: true}); (err != nil) != k.even {
+		if err := c.CheckTarget(k.to, noon, Furthest, true); (err != nil) != k.even {
 			t.Errorf("%s, forced: %v", k.name, err)
 		}
 	}

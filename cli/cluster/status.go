@@ -90,17 +90,17 @@ func (c Cluster) member(now time.Time, m coord.Member) Member {
 	}
 	if !m.Since.IsZero() {
 		age := now.Sub(m.Since)
-		out.Since, out.Age = Stamp(m.Since), pointer(seconds(age))
+		out.Since, out.Age = Stamp(m.Since), new(seconds(age))
 		out.words.claimed = ago(age)
 	}
 	if m.Ceiling > 0 {
 		left := c.left(m.Ceiling, now)
-		out.Ceiling, out.Left = c.stamp(m.Ceiling), pointer(seconds(left))
+		out.Ceiling, out.Left = c.stamp(m.Ceiling), new(seconds(left))
 		out.words.ceiling = Signed(left)
 	}
 	if m.Issued > 0 {
 		age := c.age(m.Issued, now)
-		out.Issued, out.IssuedAge = c.stamp(m.Issued), pointer(seconds(age))
+		out.Issued, out.IssuedAge = c.stamp(m.Issued), new(seconds(age))
 		out.words.issued = ago(age)
 	}
 	return out
@@ -114,8 +114,6 @@ func (c Cluster) waits(now time.Time, m coord.Member) bool {
 }
 
 func (c Cluster) stamp(t generator.Tick) *string { return Stamp(c.Layout.StartOf(t)) }
-
-func pointer[T any](v T) *T { return &v }
 
 // Table prints the members for people.
 func (s Status) Table(out io.Writer) error {

@@ -17,8 +17,7 @@ func Stamp(t time.Time) *string {
 	if year := t.Year(); year < 0 || year > 9999 {
 		return nil
 	}
-	text := t.Format(time.RFC3339Nano)
-	return &text
+	return new(t.Format(time.RFC3339Nano))
 }
 
 // seconds is a time span for JSON, exact to the millisecond.
