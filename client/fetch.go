@@ -34,7 +34,7 @@ type link struct {
 	in      *wire.Reader
 	origin  *origin
 	most    int64 // IDs in a request
-	next    int64 // IDs in the next one, if that is fewer; 0: it is not
+	next    int64 // IDs in the next one, at most as many
 	replied bool
 }
 
@@ -72,11 +72,11 @@ func (f *fetcher) fetch() error {
 			return ErrClosed
 		}
 	}
-	n, sends := c.plan(f.link.largest())
+	n, sends := c.plan(f.link.next)
 	if n == 0 {
 		return nil
 	}
-	f.link.next = 0
+	f.link.next = f.link.most
 	err := f.ask(n, sends)
 	var refusal wire.Refused
 	if errors.As(err, &refusal) {
@@ -112,14 +112,6 @@ func (c *Client) means(err error, where string) error {
 		return &ProtocolError{Socket: c.socket, Err: err}
 	}
 	return &UnreachableError{Socket: c.socket, Err: fmt.Errorf("%s: %w", where, err)}
-}
-
-// largest is how many IDs the next request may ask for.
-func (l *link) largest() int64 {
-	if l.next > 0 {
-		return min(l.most, l.next)
-	}
-	return l.most
 }
 
 // lower has the next request, or all of them, ask for no more than the daemon says that it can give.
@@ -245,6 +237,7 @@ func (l *link) greet(ctx context.Context, c *Client) error {
 		return &ProtocolError{Socket: c.socket, Err: errors.New("its INFO has no max_count")}
 	}
 	l.most, l.origin = min(most, c.largest), originOf(said)
+	l.next = l.most
 	// A connection is of one cluster: a daemon whose cluster becomes another one closes those that
 	// it has.
 	if found := l.origin.cluster; c.demands && !strings.EqualFold(found, c.cluster) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
@@ -124,9 +125,7 @@ func (c *Client) TakeIDs(ctx context.Context, n int) ([]int64, error) {
 	}
 	all := make([]int64, 0, n)
 	for _, run := range runs {
-		for id := range run.IDs() {
-			all = append(all, id)
-		}
+		all = slices.AppendSeq(all, run.IDs())
 	}
 	return all, nil
 }

@@ -18,13 +18,13 @@ func TestReasonOfUnavailable(t *testing.T) {
 		{Reason: errors.New("no worker"), For: 5 * time.Millisecond},
 		{Reason: errors.New("no worker, another"), After: 1500 * time.Millisecond, For: time.Hour},
 	} {
-		reason, after, another := client.Unavailable(e.Error())
-		if reason != e.Reason.Error() || after != e.After || another != e.For {
-			t.Errorf("%q is taken for %q, %v, %v", e.Error(), reason, after, another)
+		want := client.UnavailableError{Reason: e.Reason.Error(), After: e.After, Another: e.For}
+		if got := *client.Unavailable(e.Error()); got != want {
+			t.Errorf("%q is taken for %+v", e.Error(), got)
 		}
 	}
-	if reason, after, another := client.Unavailable("nothing; gave up after 2s"); reason != "nothing; gave up after 2s" || after != 0 || another != 0 {
-		t.Errorf("%q, %v, %v", reason, after, another)
+	if got := *client.Unavailable("nothing; gave up after 2s"); got != (client.UnavailableError{Reason: "nothing; gave up after 2s"}) {
+		t.Errorf("%+v", got)
 	}
 }
 

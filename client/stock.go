@@ -91,15 +91,7 @@ func (c *Client) free(w *waiter) {
 	c.spare.Put(w)
 }
 
-// take gathers IDs of r, which is young, as many as w needs and r has; own: it was asked for while
-// w waited.
-func (w *waiter) take(r *run, own bool) (from, to int64) {
-	if from, to = r.claim(w.need); from < to {
-		w.add(r, from, to, own)
-	}
-	return from, to
-}
-
+// add gathers IDs of r, which is young, or was asked for while w waited: then it is w's own.
 func (w *waiter) add(r *run, from, to int64, own bool) {
 	if w.old == 0 && !own {
 		w.oldAt, w.oldest = len(w.runs), r.at
@@ -210,7 +202,8 @@ func (c *Client) stock(sends uint64, runs []*run, mark int64) {
 			if !own && !young {
 				break
 			}
-			from, to := w.take(r, own)
+			from, to := r.claim(w.need)
+			w.add(r, from, to, own)
 			c.waiting.need -= to - from
 			if w.need > 0 {
 				continue
