@@ -19,7 +19,7 @@ func (d *Daemon) figures() metrics.Figures {
 			Coordinator: d.config.coordinator().Text, ID: d.lane.holder.Load().Holding().Cluster, UniqueWithin: "cluster", Datacenter: d.config.IDs.Datacenter,
 			Workers: min(d.layout.Workers(), coord.MaxWorkers),
 		},
-		Clock:   clockFigures(d.clock, d.lane, now),
+		Clock:   metrics.Clock{Steps: d.clock.Steps(), MarksAhead: d.lane.marksAhead(now)},
 		Answers: make(map[clockguard.Answer]uint64), Waits: make(map[string]uint64),
 		Server: d.server.Counters(),
 		Limits: metrics.Limits{
@@ -30,6 +30,8 @@ func (d *Daemon) figures() metrics.Figures {
 			Window: time.Duration(d.lane.holder.Load().Window()) * d.layout.TickLength(), MaxBlock: d.config.Waiting.MaxBlock,
 		},
 	}
+	f.Clock.Hold, _, _ = d.clock.Holding()
+	f.Clock.MaxError, f.Clock.Synchronised = d.clock.Synchronised()
 	if d.config.coordinator().Local {
 		f.Cluster.UniqueWithin = "host"
 	}
@@ -54,14 +56,6 @@ func (d *Daemon) figures() metrics.Figures {
 		f.LogDropped = d.config.LogDropped()
 	}
 	return f
-}
-
-// clockFigures is whether the clock is believed, and what the kernel says of it.
-func clockFigures(clock *clockguard.Known, of *lane, now clockguard.Reading) metrics.Clock {
-	c := metrics.Clock{Steps: clock.Steps(), MarksAhead: of.marksAhead(now)}
-	c.Hold, _, _ = clock.Holding()
-	c.MaxError, c.Synchronised = clock.Synchronised()
-	return c
 }
 
 // marksAhead is how far the higher of floor and ceiling is ahead of known time; 0 if none is.

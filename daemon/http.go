@@ -42,7 +42,7 @@ func newWeb(d *Daemon, source resp.Source, as form.Form) *web {
 func (w *web) config(d *Daemon, as form.Form) rest.Config {
 	return rest.Config{
 		Take: w.taker, Layout: d.layout, Form: as, Coder: d.coder.Load, MaxCount: d.config.Socket.MaxCount,
-		Status: d.Info, Cluster: func(ctx context.Context) (any, error) { return w.members.status(ctx) }, Health: rest.Health{Live: health{d}.live, Ready: health{d}.ready}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
+		Status: d.Info, Cluster: func(ctx context.Context) (any, error) { return w.members.status(ctx) }, Health: rest.Health{Live: d.isLive, Ready: d.readiness}, Clock: d.clock, Count: w.count, Log: d.log.Named("http"),
 		More: map[string]http.Handler{"/metrics": d.Metrics()}, Block: d.config.Waiting.MaxBlock,
 		Leaving: w.leaving.Load, Unserved: d.tcp.Refuse,
 	}

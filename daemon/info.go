@@ -198,16 +198,7 @@ func infoLimits(f metrics.Figures) info.Section {
 func section(name string, pairs ...any) info.Section {
 	s := info.Section{Name: name}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		var value string
-		switch v := pairs[i+1].(type) {
-		case string:
-			value = v
-		case uint64:
-			value = strconv.FormatUint(v, 10)
-		default:
-			value = fmt.Sprint(v)
-		}
-		s.Entries = append(s.Entries, info.Entry{Key: pairs[i].(string), Value: value})
+		s.Entries = append(s.Entries, info.Entry{Key: pairs[i].(string), Value: fmt.Sprint(pairs[i+1])})
 	}
 	return s
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -67,7 +66,7 @@ func outcomeOf(err error) string {
 func (m *Metrics) call(name string, do func() error) {
 	begun := m.clock.Now().Mono
 	err := do()
-	m.calls.durations.WithLabelValues(name).Observe(since(m.clock, begun))
+	m.calls.durations.WithLabelValues(name).Observe(m.clock.Now().Mono.Sub(begun).Seconds())
 	m.calls.outcomes.WithLabelValues(name, outcomeOf(err)).Inc()
 }
 
@@ -112,16 +111,6 @@ func (t timed) Members(ctx context.Context) (all []coord.Member, err error) {
 	return all, err
 }
 
-// Inspect asks for the cluster that there is, where the coordinator can tell.
-func (t timed) Inspect(ctx context.Context) (coord.Inspected, error) {
-	if o, ok := t.Coordinator.(interface {
-		Inspect(ctx context.Context) (coord.Inspected, error)
-	}); ok {
-		return o.Inspect(ctx)
-	}
-	return coord.Inspected{}, errors.ErrUnsupported
-}
-
 // Extend implements coord.Claim.
 func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
 	t.metrics.call("extend", func() error { err = t.Claim.Extend(ctx, p); return err })
@@ -132,9 +121,4 @@ func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
 func (t *timedClaim) Release(ctx context.Context, last generator.Tick) (err error) {
 	t.metrics.call("release", func() error { err = t.Claim.Release(ctx, last); return err })
 	return err
-}
-
-// since is how long ago a reading was made, in seconds.
-func since(clock clockguard.Clock, begun clockguard.Mono) float64 {
-	return clock.Now().Mono.Sub(begun).Seconds()
 }

@@ -19,10 +19,6 @@ type fake struct {
 	err error
 }
 
-func (f *fake) Inspect(context.Context) (coord.Inspected, error) {
-	return coord.Inspected{}, coord.ErrNoCluster
-}
-
 type fakeCoordinator struct{ *fake }
 
 func (f fakeCoordinator) Claim(context.Context, coord.Request) (coord.Claim, error) {
@@ -75,22 +71,6 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	}
 	if n := got[`flakeward_coordinator_call_duration_seconds_count{call="extend"}`]; n != "5" {
 		t.Errorf("%q of 5 calls are timed", n)
-	}
-}
-
-// TestATimedCoordinatorStillTellsWhatItCan: package lifecycle asks it what cluster there is.
-func TestATimedCoordinatorStillTellsWhatItCan(t *testing.T) {
-	w := newFixture(t)
-	type can interface {
-		Inspect(context.Context) (coord.Inspected, error)
-	}
-	timed := w.metrics.Coordinator(fakeCoordinator{&fake{}}).(can)
-	if _, err := timed.Inspect(t.Context()); !errors.Is(err, coord.ErrNoCluster) {
-		t.Errorf("no cluster is told as %v", err)
-	}
-	elsewhere := w.metrics.Coordinator(struct{ coord.Coordinator }{}).(can)
-	if _, err := elsewhere.Inspect(t.Context()); errors.Is(err, coord.ErrNoCluster) || err == nil {
-		t.Errorf("a coordinator that cannot tell is told as %v", err)
 	}
 }
 
