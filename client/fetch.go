@@ -362,13 +362,6 @@ func (c *Client) failed(err error, failures int) bool {
 	return true
 }
 
-// enqueue has w wait. It wants c.mu held.
-func (c *Client) enqueue(w *waiter) {
-	w.sends, w.since = c.sends, time.Now()
-	c.waiting.push(w)
-	signal(c.wake)
-}
-
 // hopeless reports whether an attempt would fail again until somebody changes something.
 func hopeless(err error) bool {
 	var unreachable *UnreachableError

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"time"
 )
 
 // Next returns an ID. If there is one in stock, that takes no lock, allocates nothing, and does not
@@ -55,7 +56,9 @@ func (c *Client) gather(ctx context.Context, w *waiter) error {
 				c.mu.Unlock()
 				return err
 			}
-			c.enqueue(w)
+			w.sends, w.since = c.sends, time.Now()
+			c.waiting.push(w)
+			signal(c.wake)
 			c.mu.Unlock()
 			if err := c.wait(ctx, w); err != nil {
 				return err

@@ -102,14 +102,6 @@ type Head struct {
 	Raised     *string         `json:"raised"`
 }
 
-func (c Cluster) head(now time.Time) Head {
-	h := Head{Cluster: c.UUID, Layout: c.Layout.String(), Datacenter: c.Datacenter, Workers: c.Workers, Now: Stamp(now)}
-	if c.Floor > 0 {
-		h.RaisedTick, h.Raised = &c.Floor, Stamp(c.Layout.StartOf(c.Floor))
-	}
-	return h
-}
-
 // listing is what each list begins with: a cluster at an instant.
 type listing struct {
 	Head
@@ -118,7 +110,13 @@ type listing struct {
 	now     time.Time
 }
 
-func (c Cluster) listing(now time.Time) listing { return listing{c.head(now), c, now} }
+func (c Cluster) listing(now time.Time) listing {
+	h := Head{Cluster: c.UUID, Layout: c.Layout.String(), Datacenter: c.Datacenter, Workers: c.Workers, Now: Stamp(now)}
+	if c.Floor > 0 {
+		h.RaisedTick, h.Raised = &c.Floor, Stamp(c.Layout.StartOf(c.Floor))
+	}
+	return listing{h, c, now}
+}
 
 // table prints the list of n things for people: what is said of all, which may be empty, and a row
 // for each.

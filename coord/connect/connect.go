@@ -119,6 +119,9 @@ func (c *Config) locate() (location, error) {
 	if err == nil {
 		err = c.fits(&l)
 	}
+	if err == nil && l.local() {
+		err = earlier(l.path)
+	}
 	if err != nil {
 		return location{}, &ConfigError{err}
 	}
@@ -172,9 +175,6 @@ func (c *Config) dial(l location) (remote, error) {
 
 // openDir makes the coordinator on a directory.
 func (c *Config) openDir(l location) (remote, error) {
-	if err := earlier(l.path); err != nil {
-		return nil, &ConfigError{err}
-	}
 	made, err := dir.New(c.directory(l))
 	if err != nil {
 		return nil, &ConfigError{err}
@@ -191,9 +191,6 @@ func (c *Config) directory(l location) dir.Config {
 func (c Config) Check() error {
 	l, err := c.locate()
 	if err != nil || !l.local() {
-		return err
-	}
-	if err := earlier(l.path); err != nil {
 		return err
 	}
 	return dir.Check(c.directory(l))
