@@ -1,5 +1,7 @@
 package serve
 
+import "unicode"
+
 // hosts follows the lines of a connection of HTTP/1, so that net/http takes a request whatever host
 // it names. Programs put the socket's path there, and net/http refuses a slash before a handler is
 // asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
@@ -9,15 +11,14 @@ type hosts struct {
 	named  bool // the host is left as it is: it came by an address, where it says something
 	begun  bool // this line has a byte,
 	field  int  // and begins with so many bytes of hostField; all: the host follows
-	method bool // the byte before was a capital, as the last one of a method is,
-	target bool // or comes behind one and a space, where a whole URL has its scheme
-	scheme int  // so many bytes of afterScheme come last; all: the host of that URL follows
+	method bool // the byte before was a capital, as the last one of a method is
+	url    int  // so many bytes of wholeURL have come since one; all: the host of that URL follows
 }
 
 const (
-	hostField   = "host:" // begins a line, in any case
-	afterScheme = "://"
-	notOfHost   = '_' // in place of a byte that may not be in a host
+	hostField = "host:" // begins a line, in any case
+	wholeURL  = " ://"  // behind a method, with the scheme in it
+	notOfHost = '_'     // in place of a byte that may not be in a host
 )
 
 // read changes the hosts in b.
@@ -34,6 +35,7 @@ func (h *hosts) read(b []byte) {
 			b[i] = notOfHost
 		}
 		h.begun = h.begun || c != '\r'
+		h.method = 'A' <= c && c <= 'Z'
 	}
 }
 
@@ -42,33 +44,25 @@ func (h *hosts) inHost(c byte) bool {
 	switch {
 	case h.field == len(hostField):
 		return true
-	case lower(c) == hostField[h.field] && (h.field > 0 || !h.begun):
+	case unicode.ToLower(rune(c)) == rune(hostField[h.field]) && (h.field > 0 || !h.begun):
 		h.field++
 	default:
 		h.field = 0
 	}
-	begins := h.method && c == ' '
-	h.method = 'A' <= c && c <= 'Z'
 	switch {
-	case h.scheme == len(afterScheme):
+	case h.url == len(wholeURL):
 		if c != '/' && c != '?' && c != ' ' {
 			return true
 		}
-		h.scheme, h.target = 0, false
-	case h.target && c == afterScheme[h.scheme]:
-		h.scheme++
-	default:
-		h.target = begins || h.target && h.scheme == 0 && (letterOrDigit(c) || c == '+' || c == '-' || c == '.')
-		h.scheme = 0
+		h.url = 0
+	case c == wholeURL[h.url] && (h.url > 0 || h.method):
+		h.url++
+	case h.url != 1 || !letterOrDigit(c) && c != '+' && c != '-' && c != '.': // it is no scheme
+		h.url = 0
 	}
 	return false
 }
 
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		c += 'a' - 'A'
-	}
-	return c
+func letterOrDigit(c byte) bool {
+	return c <= unicode.MaxASCII && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
 }
-
-func letterOrDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= lower(c) && lower(c) <= 'z' }
