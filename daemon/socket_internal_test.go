@@ -23,7 +23,7 @@ func TestTheSocketIsKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	lock := must.Get(socketfile.TakeLock(path, 0, ""))(t)
 	defer lock.Free()
-	l := must.Get(lock.Listen(0, -1))(t)
+	l := must.Get(lock.Listen(0o660, -1))(t)
 	defer l.Close()
 	clock := clocktest.NewManual(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))
 	log := &logtest.Buffer{}

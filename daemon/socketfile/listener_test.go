@@ -54,7 +54,7 @@ func TestRestore(t *testing.T) {
 		_ = c.Close()
 		must.Do(t, <-accepted)
 	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != socketfile.DefaultMode {
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o660 {
 		t.Errorf("the file is %v, %v", info, err)
 	}
 	if _, err := before.Write([]byte("x")); err != nil {
@@ -147,7 +147,7 @@ func TestAUnitsSocketIsNotMadeAgain(t *testing.T) {
 	first := listen(t, path)
 	kept := must.Get(handOver(first))(t)
 	first.lock.Free()
-	l := adopt(t, kept, path, 0)
+	l := adopt(t, kept, path, 0o660)
 	l.Foreign()
 	defer l.Close()
 	must.Do(t, os.Remove(path))

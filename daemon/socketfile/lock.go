@@ -75,13 +75,13 @@ func (l *Lock) Free() {
 	}
 }
 
-// Listen listens on the path. mode is the file's permission bits whatever the umask (0: DefaultMode), gid
+// Listen listens on the path. mode is the file's permission bits whatever the umask, gid
 // its group (-1: as it comes). Nobody can connect before mode and group are set.
 //
 // A stale socket at the path is replaced. If a process listens there, the error is an *InUseError.
 // Anything else there, symbolic links included, is an error, and is left alone.
 func (l *Lock) Listen(mode os.FileMode, gid int) (*Listener, error) {
-	made := l.listener(mode, gid)
+	made := &Listener{path: l.path, mode: mode, gid: gid}
 	if err := made.listen(); err != nil {
 		return nil, err
 	}
@@ -100,18 +100,10 @@ func (l *Lock) Adopt(f *os.File, mode os.FileMode, gid int) (*Listener, error) {
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("what was handed over for %s is no Unix socket", l.path), general.Close())
 	}
-	made := l.listener(mode, gid)
-	made.socket = socket
+	made := &Listener{path: l.path, mode: mode, gid: gid, socket: socket}
 	// A file that is gone, or is another socket's, is Restore's affair.
 	if err := unix.Lstat(l.path, &made.file); err != nil && !errors.Is(err, unix.ENOENT) {
 		return nil, errors.Join(fmt.Errorf("cannot look at the socket %s: %w", l.path, err), socket.Close())
 	}
 	return made, nil
-}
-
-func (l *Lock) listener(mode os.FileMode, gid int) *Listener {
-	if mode == 0 {
-		mode = DefaultMode
-	}
-	return &Listener{path: l.path, mode: mode, gid: gid}
 }

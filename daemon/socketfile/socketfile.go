@@ -25,9 +25,6 @@ import (
 	"github.com/flakeward/flakeward/internal/filelock"
 )
 
-// DefaultMode lets the socket's owner and group connect.
-const DefaultMode os.FileMode = 0o660
-
 const (
 	// dialTimeout is how long a listener may take to show that it is alive. Connecting takes no
 	// part of its process, only of the kernel.

@@ -51,7 +51,7 @@ func adopt(t *testing.T, f *os.File, path string, mode os.FileMode) *listener {
 
 func listen(t *testing.T, path string) *listener {
 	t.Helper()
-	l := must.Get(try(path, 0, -1))(t)
+	l := must.Get(try(path, 0o660, -1))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
@@ -94,7 +94,7 @@ func TestLiveSocketIsLeftAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	first := listen(t, path)
 	first.lock.Free() // as of a process that does not know it
-	_, err := try(path, 0, -1)
+	_, err := try(path, 0o660, -1)
 	var inUse *socketfile.InUseError
 	if !errors.As(err, &inUse) || inUse.Path != path {
 		t.Fatalf("got %v", err)
@@ -119,7 +119,7 @@ func TestFullSocketIsLeftAlone(t *testing.T) {
 		defer c.Close()
 	}
 	var inUse *socketfile.InUseError
-	if _, err := try(path, 0, -1); !errors.As(err, &inUse) {
+	if _, err := try(path, 0o660, -1); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Lstat(path); err != nil {
@@ -156,7 +156,7 @@ func TestRefusedPaths(t *testing.T) {
 		{"@name", "./@name"},
 	} {
 		before := listing(t, dir)
-		_, err := try(c.path, 0, -1)
+		_, err := try(c.path, 0o660, -1)
 		if err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%q: got %v, want one with %q", c.path, err, c.text)
 		}
@@ -184,7 +184,7 @@ func TestLongestPath(t *testing.T) {
 	t.Chdir(dir)
 	path := strings.Repeat("y", longest)
 	checkAlive(t, listen(t, path), path)
-	if _, err := try(path+"y", 0, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
+	if _, err := try(path+"y", 0o660, -1); err == nil || !strings.Contains(err.Error(), "the system allows at most") {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestLockedPathIsInUse(t *testing.T) {
 	handed := socketfile.AdoptLock(must.Get(dup(lock.File()))(t), path, "")
 	var inUse *socketfile.InUseError
 	for _, l := range []*socketfile.Lock{lock, handed} {
-		if _, err := try(path, 0, -1); !errors.As(err, &inUse) {
+		if _, err := try(path, 0o660, -1); !errors.As(err, &inUse) {
 			t.Errorf("got %v", err)
 		}
 		l.Free()
