@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -20,10 +21,7 @@ type Histogram struct {
 // Observe counts n requests that took d each. A negative d counts as 0.
 func (h *Histogram) Observe(n uint64, d time.Duration) {
 	d = max(d, 0)
-	at := 0
-	for seconds := d.Seconds(); at < len(Bounds) && seconds > Bounds[at]; {
-		at++
-	}
+	at, _ := slices.BinarySearch(Bounds[:], d.Seconds())
 	h.counts[at].Add(n)
 	h.nanos.Add(n * uint64(d))
 }

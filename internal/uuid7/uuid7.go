@@ -116,15 +116,12 @@ func (c *Coder) firstOf(ms uint64) uint64 {
 }
 
 // Encode returns the 16 bytes of an ID's UUID. An ID that is not of the layout is an error.
-func (c *Coder) Encode(id int64) ([16]byte, error) {
-	if id < 0 || id > c.maxID {
-		_, err := c.layout.Decompose(id)
-		return [16]byte{}, err
+func (c *Coder) Encode(of int64) (u [16]byte, err error) {
+	if of < 0 || of > c.maxID {
+		_, err = c.layout.Decompose(of)
+		return u, err
 	}
-	return c.encode(uint64(id)), nil
-}
-
-func (c *Coder) encode(id uint64) (u [16]byte) {
+	id := uint64(of)
 	t := id >> c.shift & c.maxTick
 	ms := c.milliOf(t)
 	carried := id>>(c.shift+c.width)<<c.shift | id&(1<<c.shift-1)
@@ -134,7 +131,7 @@ func (c *Coder) encode(id uint64) (u [16]byte) {
 	high, low := split(carried)
 	binary.BigEndian.PutUint64(u[:8], ms<<16|c.fixedHigh|high)
 	binary.BigEndian.PutUint64(u[8:], c.fixedLow|low)
-	return u
+	return u, nil
 }
 
 // Decode returns the ID of a UUID. It takes only what Encode returns. The error says what else the
