@@ -14,29 +14,26 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// access is who may connect, and how many at once.
-type access struct{ socket Socket }
-
 // operator reports whether a user looks after the daemon: root, and the daemon's own.
 func operator(u budget.User) bool { return u == 0 || u == budget.User(os.Geteuid()) }
 
 // connections is how many there may be at once, as far as file descriptors go.
-func (a access) connections() int {
-	return budget.MostConnections(a.socket.MaxConnections)
+func (s Socket) connections() int {
+	return budget.MostConnections(s.MaxConnections)
 }
 
 // warn says if there may be fewer connections than were asked for.
-func (a access) warn(log hclog.Logger) {
-	if most := a.connections(); most < a.socket.MaxConnections {
+func (s Socket) warn(log hclog.Logger) {
+	if most := s.connections(); most < s.MaxConnections {
 		log.Warn("the limit of file descriptors leaves room for fewer connections; raise it, or lower --max-connections",
-			"code", "few-descriptors", "connections", most, "max_connections", a.socket.MaxConnections)
+			"code", "few-descriptors", "connections", most, "max_connections", s.MaxConnections)
 	}
 }
 
 // allow reports whether a client may connect; nil if everybody may. The kernel tells a client's
 // user and main group as of when it connected, and no other group. Who comes by TCP gives a password.
-func (a access) allow() func(peercred.Credentials) bool {
-	uids, gids := a.socket.AllowUIDs, a.socket.AllowGIDs
+func (s Socket) allow() func(peercred.Credentials) bool {
+	uids, gids := s.AllowUIDs, s.AllowGIDs
 	if len(uids) == 0 && len(gids) == 0 {
 		return nil
 	}

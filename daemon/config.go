@@ -188,7 +188,13 @@ func (c Config) Validate() error {
 	if c.IDs.Datacenter > layout.Max(generator.Datacenter) {
 		bad("datacenter", "%d does not fit the layout's %d datacenter bits: the highest is %d", c.IDs.Datacenter, layout.Bits(generator.Datacenter), layout.Max(generator.Datacenter))
 	}
-	c.IDs.validateForm(layout, bad)
+	f, err := form.Named(c.IDs.Form)
+	if err == nil {
+		err = form.New(layout, "").Can(f)
+	}
+	if err != nil && !errors.Is(err, form.ErrNoCluster) {
+		bad("form", "%v", err)
+	}
 	if c.IDs.SequenceStart != StartRolling && c.IDs.SequenceStart != StartZero {
 		bad("sequence-start", "%q is neither %s nor %s", c.IDs.SequenceStart, StartRolling, StartZero)
 	}
@@ -213,17 +219,6 @@ func (c Config) Validate() error {
 		bad("window", "%v is over 24h: a daemon that crashes would leave its worker ID unused for that long", t.Window)
 	}
 	return errors.Join(errs...)
-}
-
-// validateForm checks what IDs are written as.
-func (i IDs) validateForm(layout *generator.Layout, bad func(flag, format string, args ...any)) {
-	f, err := form.Named(i.Form)
-	if err == nil {
-		err = form.New(layout, "").Can(f)
-	}
-	if err != nil && !errors.Is(err, form.ErrNoCluster) {
-		bad("form", "%v", err)
-	}
 }
 
 // validateAccess checks what the coordinator is reached with.

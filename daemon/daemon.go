@@ -53,8 +53,8 @@ type Daemon struct {
 	source      func(resp.Source) resp.Source
 	coordinator func(coord.Coordinator) coord.Coordinator
 
-	memory  memory
-	access  access
+	memory  budget.Memory
+	clients *budget.Budget             // of the memory of all connections together
 	coder   atomic.Pointer[form.Coder] // writes IDs in their forms, for the cluster that there is now
 	tcp     *tcp.Server                // who is answered on TCP
 	address net.Listener               // on TCP; nil: there is none
@@ -111,7 +111,8 @@ func New(c Config) (*Daemon, error) {
 		return time.Unix(0, clock.Now().Wall), held
 	})
 	d := &Daemon{config: c, log: c.Log, clock: clock, layout: layout, change: make(chan struct{}, 1)}
-	d.memory, d.access = newMemory(c), access{c.Socket}
+	d.memory = budget.FindMemory(c.Memory)
+	d.clients = budget.New(d.memory.Clients())
 	d.coder.Store(form.New(layout, ""))
 	if d.tcp, err = tcp.New(c.Listen); err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (d *Daemon) Run(ctx context.Context) (err error) {
 		return err
 	}
 	d.warn()
-	d.access.warn(d.log)
+	d.config.Socket.warn(d.log)
 	if from == nil {
 		d.start()
 	}
@@ -244,11 +245,11 @@ func (d *Daemon) build() error {
 		Info:    d.Info,
 		Version: d.config.Version,
 		Limits: serve.Limits{
-			Limits: resp.Limits{Count: d.config.Socket.MaxCount}, Backlogs: int(d.memory.clients.Limit() / 4),
-			Connections: d.access.connections(), Reserve: budget.Reserved, IdleTimeout: d.config.Socket.IdleTimeout,
+			Limits: resp.Limits{Count: d.config.Socket.MaxCount}, Backlogs: int(d.clients.Limit() / 4),
+			Connections: d.config.Socket.connections(), Reserve: budget.Reserved, IdleTimeout: d.config.Socket.IdleTimeout,
 		},
-		Budget:   d.memory.clients,
-		Allow:    d.access.allow(),
+		Budget:   d.clients,
+		Allow:    d.config.Socket.allow(),
 		Operator: operator,
 		Password: d.tcp.Password(),
 		HTTP:     d.web.rest.HTTP(),

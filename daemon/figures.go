@@ -23,8 +23,8 @@ func (d *Daemon) figures() metrics.Figures {
 		Answers: make(map[clockguard.Answer]uint64), Waits: make(map[string]uint64),
 		Server: d.server.Counters(),
 		Limits: metrics.Limits{
-			Memory: d.memory.Bytes, Source: d.memory.Source, Clients: d.memory.clients.Limit(), ClientsUsed: d.memory.clients.Used(),
-			Connections: d.access.connections(),
+			Memory: d.memory.Bytes, Source: d.memory.Source, Clients: d.clients.Limit(), ClientsUsed: d.clients.Used(),
+			Connections: d.config.Socket.connections(),
 		},
 		Timing: metrics.Timing{
 			Window: time.Duration(d.lane.holder.Load().Window()) * d.layout.TickLength(), MaxBlock: d.config.Waiting.MaxBlock,
