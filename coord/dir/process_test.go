@@ -97,7 +97,7 @@ func TestAProcessThatStopsInTheLockIsNamed(t *testing.T) {
 		func(ctx context.Context) error { return claim.Extend(ctx, coord.Progress{Ceiling: 500}) },
 		func(ctx context.Context) error { _, err := c.Members(ctx); return err },
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		err := ask(ctx)
 		cancel()
 		var busy *dir.Error
