@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/flakeward/flakeward/client"
 	"github.com/flakeward/flakeward/daemon/daemontest"
@@ -15,9 +14,6 @@ const (
 	stepped  = "time=41@1ms,sequence=12,worker=10;epoch=2026-01-01"
 	tenanted = "time=40@1ms,worker=6,tenant=4,sequence=12;epoch=2026-01-01"
 )
-
-// timeout bounds a wait for what takes well below a second.
-const timeout = time.Minute
 
 func dir(t testing.TB) string { t.Helper(); return sockettest.Dir(t) }
 
