@@ -76,7 +76,7 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 
 		now.Store(8)
 		steps := original.steps()
-		delete(steps, "Shut") // which ends the lanes that the test has the original go on with
+		delete(steps, "Shut") // it ends the lanes that the original goes on with, and so comes last
 		for what, do := range steps {
 			if err := do(); !errors.Is(err, grant.ErrCopied) {
 				t.Errorf("%s in a clone: %v, want ErrCopied", what, err)
@@ -99,6 +99,11 @@ func TestACloneLeavesAllToItsOriginal(t *testing.T) {
 		}
 		if original.issueAll() == 0 || anew.issueAll() != 0 {
 			t.Error("the original does not go on, or the clone has more than was granted")
+		}
+		touched = original.untouched()
+		now.Store(8)
+		if err := original.Shut(t.Context()); !errors.Is(err, grant.ErrCopied) || touched() != 0 {
+			t.Errorf("Shut in a clone: %v, after %d calls", err, touched())
 		}
 	})
 }

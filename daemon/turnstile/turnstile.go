@@ -9,18 +9,18 @@ import (
 	"runtime"
 )
 
-// Turnstile is made by New. Users are told apart by one of its doors, which a few may share.
+// Turnstile is made by New. Users are told apart by one of its queues, which a few may share.
 type Turnstile struct {
-	seed  maphash.Seed
-	doors [64]chan struct{} // each holds one while somebody who came by it waits or passes
-	turn  chan struct{}     // holds one while somebody passes
+	seed   maphash.Seed
+	queues [64]chan struct{} // each holds one while somebody who came by it waits or passes
+	turn   chan struct{}     // holds one while somebody passes
 }
 
 // New makes a turnstile that nobody passes.
 func New() *Turnstile {
 	t := &Turnstile{seed: maphash.MakeSeed(), turn: make(chan struct{}, 1)}
-	for i := range t.doors {
-		t.doors[i] = make(chan struct{}, 1)
+	for i := range t.queues {
+		t.queues[i] = make(chan struct{}, 1)
 	}
 	return t
 }
@@ -28,9 +28,9 @@ func New() *Turnstile {
 // Enter returns when it is the caller's turn: those of a user come in the order in which they
 // asked. The turn ends with leave, which is nil if ctx ends before. user must be comparable.
 func (t *Turnstile) Enter(ctx context.Context, user any) (leave func()) {
-	door := t.doors[maphash.Comparable(t.seed, user)%uint64(len(t.doors))]
+	queue := t.queues[maphash.Comparable(t.seed, user)%uint64(len(t.queues))]
 	select {
-	case door <- struct{}{}:
+	case queue <- struct{}{}:
 	case <-ctx.Done():
 		return nil
 	}
@@ -38,10 +38,10 @@ func (t *Turnstile) Enter(ctx context.Context, user any) (leave func()) {
 	case t.turn <- struct{}{}:
 		return func() {
 			<-t.turn
-			<-door
+			<-queue
 		}
 	case <-ctx.Done():
-		<-door
+		<-queue
 		return nil
 	}
 }

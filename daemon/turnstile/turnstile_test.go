@@ -29,7 +29,7 @@ func TestAUserWaitsForOneOfAnother(t *testing.T) {
 			ask(t.Context(), 1)
 		}
 		ask(gone, 2)
-		for user := range 10 { // of whom some may share a door with user 1
+		for user := range 10 { // of whom some may share a queue with user 1
 			ask(t.Context(), 3+user)
 		}
 		end()

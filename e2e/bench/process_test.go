@@ -67,7 +67,8 @@ func goClient(s *section) {
 }
 
 // inProcess compares the generator with libraries, each in a process of its own that does nothing
-// else: how many IDs each makes, and where one meets a ceiling also what an ID takes of the processors.
+// else: how many IDs each makes, and where one meets a ceiling also what an ID takes of the
+// processors.
 func inProcess(s *section) {
 	for _, module := range []string{"github.com/bwmarrin/snowflake", "github.com/sony/sonyflake/v2"} {
 		s.version(module, "go", "list", "-m", "-f", "{{.Version}}", module)

@@ -94,6 +94,9 @@ func TestAHundredClocksGoBackAnHour(t *testing.T) {
 		if mostListings > 5 {
 			t.Errorf("minute %d: a daemon lists the claims %d times, want 5 at most", minute, mostListings)
 		}
+		if listings > 4*daemons {
+			t.Errorf("minute %d: %d listings of %d daemons, want 4 of each at most", minute, listings, daemons)
+		}
 		if minute > 0 && (writes >= before || listings > listed) {
 			t.Errorf("minute %d: %d writes and %d listings, after %d and %d in the minute before", minute, writes, listings, before, listed)
 		}

@@ -20,10 +20,10 @@ const (
 )
 
 // drillClock is a clock whose wall part is off by what a file says: a Go duration such as -1h or
-// +1s. A missing or empty file is an offset of 0, so whoever changes it renames another. A file that turns malformed leaves the offset as
-// it was and is reported once; one that is malformed from the start is an error. One goroutine
-// follows the file, so that a change takes effect within a few milliseconds; Now only loads the
-// offset.
+// +1s. A missing or empty file is an offset of 0, so whoever changes it renames another. A file
+// that turns malformed leaves the offset as it was and is reported once; one that is malformed from
+// the start is an error. One goroutine follows the file, so that a change takes effect within a few
+// milliseconds; Now only loads the offset.
 type drillClock struct {
 	clockguard.Clock
 	path   string
