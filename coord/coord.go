@@ -93,13 +93,13 @@ type Claim interface {
 	// outcome is unknown: the old ceiling holds, and the call is to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
-	// Release stores as the record's ceiling the largest of last (the highest tick that was issued),
-	// the issued tick that was published, and Floor. It frees the worker ID in the same step if the
-	// claim node is there. The caller has closed its lane before. ErrLost means that the claim is lost,
+	// Release stores as the record's ceiling the largest of last (where the closed lane has issued
+	// up to), the issued tick that was published, and Floor. It frees the worker ID in the same step if
+	// the claim node is there. Without a lane that was closed, the ceiling stays. ErrLost means that the claim is lost,
 	// and that nothing was lowered but by a try whose reply was lost, before another opened the record
 	// or made the tree anew; and so does ErrOtherCluster. After any other error the outcome is unknown,
 	// and the call may be made again. After a nil error every call returns ErrLost.
-	Release(ctx context.Context, last generator.Tick) error
+	Release(ctx context.Context, last generator.Last) error
 }
 
 // Layout is what all daemons of a cluster must agree on.

@@ -82,7 +82,7 @@ func ExampleLane_Take() {
 	fmt.Println(outcome)
 	_, outcome = lane.Take(0, 2001, 1)
 	fmt.Println(outcome)
-	fmt.Println("the last tick is", lane.Close())
+	fmt.Println("the last tick is", lane.Close().Or(0))
 	// Output:
 	// issued 4096 from 6291484672
 	// full

@@ -25,7 +25,7 @@ func TestHole5MarksInMillisecondsTicksInSeconds(t *testing.T) {
 	if outcome != generator.Issued {
 		t.Fatal(outcome)
 	}
-	mark := first.Close()
+	mark := first.Close().Or(-1)
 
 	successor := must.Get(generator.NewLane(l, 0, 1, mark))(t)
 	successor.Raise(l.MaxTick())

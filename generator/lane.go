@@ -249,23 +249,39 @@ func (ln *Lane) move(to func(ceiling int64) int64) bool {
 	return c != closedCeiling && ln.ceiling.CompareAndSwap(c, to(c))
 }
 
+// Last is up to where a closed lane has issued. Only Lane.Close returns one that is not zero: so
+// whoever gives a worker ID back has closed its lane.
+type Last struct {
+	tick   Tick
+	closed bool
+}
+
+// Or returns the tick that no ID of the lane is above, 0 if it has issued none; or granted, if no
+// lane was closed, as all that is granted may be issued then.
+func (l Last) Or(granted Tick) Tick {
+	if !l.closed {
+		return granted
+	}
+	return l.tick
+}
+
 // Close closes the lane for good and returns a tick at or above every tick
-// that was or will be given by a Take: the floor, or the highest in a slot if
-// that is larger. It closes first and reads the slots then (see Take). Further
-// calls return the same tick.
-func (ln *Lane) Close() Tick {
+// that was or will be given by a Take: the highest in a slot, 0 if there is
+// none. It closes first and reads the slots then (see Take). Further
+// calls return the same.
+func (ln *Lane) Close() Last {
 	if last := ln.last.Load(); last != openLast {
-		return Tick(last)
+		return Last{tick: Tick(last), closed: true}
 	}
 	ln.ceiling.Store(closedCeiling)
-	last := int64(ln.floor)
+	var last int64
 	for i := range ln.ring.slots {
 		last = max(last, int64(ln.ring.slots[i].Load()>>ln.usedBits))
 	}
 	// Of two calls at once, each has read the slots after the lane was closed:
 	// either answer is right. Both return the one that was stored first.
 	ln.last.CompareAndSwap(openLast, last)
-	return Tick(ln.last.Load())
+	return Last{tick: Tick(ln.last.Load()), closed: true}
 }
 
 // Closed returns whether the lane is closed, or gives nothing because the machine has another

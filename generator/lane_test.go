@@ -98,14 +98,17 @@ func TestTakeOutcomes(t *testing.T) {
 	if ln.Highest() != 110 {
 		t.Fatalf("highest is %d", ln.Highest())
 	}
-	if last := ln.Close(); last != 110 {
+	if last := ln.Close().Or(-1); last != 110 {
 		t.Fatalf("Close() = %d", last)
 	}
 	for _, tick := range []generator.Tick{1, 100, 104, 111, 1 << 20, math.MaxInt64} {
 		take(0, tick, 1, 0, 0, generator.Closed)
 	}
-	if ln.Raise(120) || !ln.Closed() || ln.Ceiling() != 100 || ln.Close() != 110 || ln.Highest() != 110 {
+	if ln.Raise(120) || !ln.Closed() || ln.Ceiling() != 100 || ln.Close().Or(-1) != 110 || ln.Highest() != 110 {
 		t.Fatal("a closed lane comes back")
+	}
+	if nothing := (generator.Last{}).Or(99); nothing != 99 {
+		t.Fatalf("where no lane was closed all up to 99 may be issued, not up to %d", nothing)
 	}
 }
 

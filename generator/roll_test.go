@@ -124,7 +124,7 @@ func TestATickOfThePastBeginsAtZero(t *testing.T) {
 		t.Errorf("the tick after a burst begins at %d", got)
 	}
 	ln.Close()
-	if run, _, out := ln.TakeFirst(0, 121, 130, 1); out != generator.Closed || run.N != 0 || ln.Close() != 120 {
-		t.Errorf("a burst on a closed lane: %+v, %v, closed at %d", run, out, ln.Close())
+	if run, _, out := ln.TakeFirst(0, 121, 130, 1); out != generator.Closed || run.N != 0 || ln.Close().Or(-1) != 120 {
+		t.Errorf("a burst on a closed lane: %+v, %v, closed at %d", run, out, ln.Close().Or(-1))
 	}
 }

@@ -178,7 +178,7 @@ func (w *recorder) extend(claim coord.Claim, ceiling generator.Tick) {
 
 func (w *recorder) release(claim coord.Claim, last generator.Tick) {
 	w.t.Helper()
-	must.Do(w.t, claim.Release(w.t.Context(), last))
+	must.Do(w.t, claim.Release(w.t.Context(), coordtest.Closed(last)))
 	w.look(claim.Worker())
 }
 

@@ -161,13 +161,13 @@ func (c *claim) Extend(ctx context.Context, p coord.Progress) error {
 }
 
 // Release writes down that the lane has been closed, and then that its record was lowered.
-func (c *claim) Release(ctx context.Context, last generator.Tick) error {
-	call, err := c.begin(evidence.Event{Kind: evidence.Releasing, Last: last})
+func (c *claim) Release(ctx context.Context, last generator.Last) error {
+	call, err := c.begin(evidence.Event{Kind: evidence.Releasing, Last: last.Or(0)})
 	if err != nil {
 		return err
 	}
 	if err := c.Claim.Release(ctx, last); err != nil {
 		return call.failed(err)
 	}
-	return call.done(evidence.Event{Kind: evidence.Released, Opening: c.Opening(), Last: last})
+	return call.done(evidence.Event{Kind: evidence.Released, Opening: c.Opening(), Last: last.Or(0)})
 }

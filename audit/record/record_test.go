@@ -11,6 +11,7 @@ import (
 
 	"github.com/flakeward/flakeward/audit/evidence"
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
 )
@@ -42,7 +43,7 @@ func (held) Name() string                                        { return "name"
 func (held) Opening() string                                     { return "opening" }
 func (held) Floor() generator.Tick                               { return 9 }
 func (l held) Extend(context.Context, coord.Progress) error      { l.extended++; return l.err }
-func (l held) Release(_ context.Context, _ generator.Tick) error { l.released++; return l.err }
+func (l held) Release(_ context.Context, _ generator.Last) error { l.released++; return l.err }
 
 // open returns a log, and what makes it fail.
 func open(t *testing.T) (*File, func()) {
@@ -81,7 +82,7 @@ func TestWhatCannotBeWrittenDownDoesNotHappen(t *testing.T) {
 	if err := claim.Extend(t.Context(), coord.Progress{Ceiling: 1}); !errors.Is(err, os.ErrClosed) || l.extended != 0 {
 		t.Errorf("Extend: %v after %d calls", err, l.extended)
 	}
-	if err := claim.Release(t.Context(), 1); !errors.Is(err, os.ErrClosed) || l.released != 0 {
+	if err := claim.Release(t.Context(), coordtest.Closed(1)); !errors.Is(err, os.ErrClosed) || l.released != 0 {
 		t.Errorf("Release: %v after %d calls", err, l.released)
 	}
 }
@@ -142,7 +143,7 @@ func TestASuccessThatCannotBeWrittenDownIsNotBelieved(t *testing.T) {
 	}
 	for name, do := range map[string]func() error{
 		"Extend":  func() error { return claim.Extend(t.Context(), coord.Progress{}) },
-		"Release": func() error { return claim.Release(t.Context(), 1) },
+		"Release": func() error { return claim.Release(t.Context(), coordtest.Closed(1)) },
 		"Claim":   func() error { _, err := c.Claim(t.Context(), coord.Request{}); return err },
 	} {
 		left = 1 // the call's beginning

@@ -130,7 +130,7 @@ func (h *held) found(there bool) {
 }
 
 // Release implements coord.Claim.
-func (h *held) Release(ctx context.Context, last generator.Tick) error {
+func (h *held) Release(ctx context.Context, last generator.Last) error {
 	if err := h.begin(ctx, doingRelease); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (h *held) Release(ctx context.Context, last generator.Tick) error {
 }
 
 // release makes one try. A release that is in doubt is made again as it was.
-func (h *held) release(ctx context.Context, last generator.Tick) error {
+func (h *held) release(ctx context.Context, last generator.Last) error {
 	again := h.doubt != nil && h.doubt.release
 	if err := h.settle(ctx); err != nil || again {
 		return err
@@ -153,7 +153,7 @@ func (h *held) release(ctx context.Context, last generator.Tick) error {
 	if h.lost != nil {
 		return h.lost
 	}
-	to := max(h.floor, h.record.Issued, last)
+	to := max(h.floor, h.record.Issued, last.Or(h.record.Ceiling))
 	next := h.record
 	next.Ceiling, next.Issued = to, to
 	return h.write(ctx, attempt{record: next, release: true})

@@ -76,8 +76,8 @@ func abandonedRelease(k *kit) {
 	observer, n := k.start("observer"), k.start("a")
 	c := n.claim(anyone())
 	k.acknowledged("before it", observer, c, coord.Progress{Ceiling: 1000})
-	k.abandoned(n, func(ctx context.Context) error { return c.Release(ctx, 60) })()
+	k.abandoned(n, func(ctx context.Context) error { return c.Release(ctx, Closed(60)) })()
 	next := k.start("b").above(c.Worker(), 60)
-	k.wants("Release after another's opening", c.Release(k.Context(), 60), coord.ErrLost)
+	k.wants("Release after another's opening", c.Release(k.Context(), Closed(60)), coord.ErrLost)
 	k.acknowledged("after it", observer, next, coord.Progress{Ceiling: 500})
 }

@@ -27,7 +27,7 @@ func callsOf(n *node, c coord.Claim) []call {
 		{"Members", func(ctx context.Context) error { _, err := n.Members(ctx); return err }},
 		{"Look", func(ctx context.Context) error { _, err := n.Look(ctx); return err }},
 		{"Extend", func(ctx context.Context) error { return c.Extend(ctx, coord.Progress{Ceiling: 9000, Issued: 800}) }},
-		{"Release", func(ctx context.Context) error { return c.Release(ctx, 300) }},
+		{"Release", func(ctx context.Context) error { return c.Release(ctx, Closed(300)) }},
 	}
 }
 

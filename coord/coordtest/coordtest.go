@@ -255,9 +255,21 @@ func (k *kit) extend(c coord.Claim, p coord.Progress) {
 
 func (k *kit) release(c coord.Claim, last generator.Tick) {
 	k.Helper()
-	if err := c.Release(k.Context(), last); err != nil {
+	if err := c.Release(k.Context(), Closed(last)); err != nil {
 		k.Fatalf("Release(%d) of worker ID %d: %v", last, c.Worker(), err)
 	}
+}
+
+// Closed is what Release takes: of a lane that has issued up to the tick, and was closed then.
+func Closed(last generator.Tick) generator.Last {
+	layout, _ := generator.ParseLayout("time=45@1s,worker=9,sequence=9;epoch=2026-01-01")
+	lane, err := generator.NewLane(layout, 0, 0, max(0, last-1))
+	if err != nil {
+		panic(err) // the kit is wrong
+	}
+	lane.Raise(last)
+	lane.Take(0, last, 1)
+	return lane.Close()
 }
 
 // floorOf claims the worker ID as a stranger, who must be able to, returns the
@@ -291,7 +303,7 @@ func (k *kit) over(what string, c coord.Claim) {
 	k.Helper()
 	for range 2 {
 		k.wants("Extend of "+what, c.Extend(k.Context(), coord.Progress{Ceiling: 1 << 30}), coord.ErrLost)
-		k.wants("Release of "+what, c.Release(k.Context(), 100), coord.ErrLost)
+		k.wants("Release of "+what, c.Release(k.Context(), Closed(100)), coord.ErrLost)
 	}
 }
 

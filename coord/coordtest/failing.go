@@ -82,7 +82,7 @@ func anyRequest(k *kit) {
 		p.Ceiling += 100
 		k.acknowledged(what, observer, c, p)
 		last := p.Ceiling - 50
-		k.retried(what+": Release", func() error { return c.Release(k.Context(), last) })
+		k.retried(what+": Release", func() error { return c.Release(k.Context(), Closed(last)) })
 		k.begins(c.Worker(), last)
 		k.retried(what+": Close", n.Close)
 		return happened()
@@ -106,7 +106,7 @@ func anyRequestAgain(k *kit) {
 		p.Issued = p.Ceiling - 50
 		k.acknowledged(what, observer, back, p)
 		k.alone(what, observer, n, back, p)
-		k.retried(what+": Release", func() error { return back.Release(k.Context(), p.Issued) })
+		k.retried(what+": Release", func() error { return back.Release(k.Context(), Closed(p.Issued)) })
 		k.retried(what+": Close", n.Close)
 		return happened()
 	})

@@ -200,7 +200,7 @@ func (f *fighter) extend() {
 // release is tried until its outcome is known.
 func (f *fighter) release() {
 	o := linear.Op{Client: f.number, Kind: linear.Release, To: max(f.issued, f.ceiling-generator.Tick(f.random.IntN(50)))}
-	for f.call(o, func() error { return f.claim.Release(f.kit.Context(), o.To) }) == linear.Unknown {
+	for f.call(o, func() error { return f.claim.Release(f.kit.Context(), Closed(o.To)) }) == linear.Unknown {
 	}
 	f.claim = nil
 }

@@ -36,7 +36,7 @@ func raisedHolder(k *kit) {
 	}
 	for range 2 {
 		k.wants("Extend after the raise", extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}), coord.ErrLost)
-		k.wants("Release after the raise", released.Release(k.Context(), 300), coord.ErrLost)
+		k.wants("Release after the raise", released.Release(k.Context(), Closed(300)), coord.ErrLost)
 	}
 	for _, c := range []coord.Claim{extended, released} {
 		back := n.above(c.Worker(), 5000)
@@ -190,7 +190,7 @@ func raisedTold(k *kit) {
 	for range 2 { // it stays so
 		for name, err := range map[string]error{
 			"Extend":  extended.Extend(k.Context(), coord.Progress{Ceiling: 9000}),
-			"Release": released.Release(k.Context(), 300),
+			"Release": released.Release(k.Context(), Closed(300)),
 		} {
 			if !errors.Is(err, coord.ErrRaised) || n.Known().Raise != want {
 				k.Errorf("%s after the raise: %v, want ErrRaised; it knows of %+v, want %+v", name, err, n.Known().Raise, want)

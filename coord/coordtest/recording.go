@@ -184,6 +184,13 @@ func releaseLowers(k *kit) {
 		k.Errorf("released, and still there: %+v", ms)
 	}
 	k.begins(c.Worker(), 300)
+
+	open := n.claim(wanting(c.Worker()))
+	k.extend(open, coord.Progress{Ceiling: 2000})
+	if err := open.Release(k.Context(), generator.Last{}); err != nil {
+		k.Errorf("Release where no lane was closed: %v", err)
+	}
+	k.begins(c.Worker(), 2000)
 }
 
 func releaseFloor(k *kit) {

@@ -158,7 +158,7 @@ func remembersInDoubt(k *kit) {
 			c = k.claimed(what, n, wanting(first.Worker()))
 			agree(what + ": claimed again")
 		}
-		k.retried(what+": Release", func() error { return c.Release(k.Context(), p.Ceiling) })
+		k.retried(what+": Release", func() error { return c.Release(k.Context(), Closed(p.Ceiling)) })
 		agree(what + ": released")
 		k.retried(what+": Close", n.Close)
 		return happened()

@@ -59,7 +59,7 @@ func severalAtOnce(k *kit) {
 				}
 				delete(held, c.Worker())
 				mu.Unlock()
-				if err := c.Release(k.Context(), c.Floor()+5); err != nil {
+				if err := c.Release(k.Context(), Closed(c.Floor()+5)); err != nil {
 					k.Errorf("claim %d: %v", i, err)
 				}
 			}
@@ -105,7 +105,7 @@ func (k *kit) stalled(name string, request int) bool {
 	}
 	third := must.Get(n.Claim(long, anyone()))(k)
 	for _, c := range []coord.Claim{other, third} {
-		k.wants("another claim's Release", c.Release(long, c.Floor()+1), nil)
+		k.wants("another claim's Release", c.Release(long, Closed(c.Floor()+1)), nil)
 	}
 	select {
 	case err := <-h.done:

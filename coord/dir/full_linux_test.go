@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
@@ -61,7 +62,7 @@ func TestAFullDiskTakesWhatIsWrittenInThePlaceOfAFile(t *testing.T) {
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 300}))
 	free()
 	must.Get(c.Claim(t.Context(), fresh()))(t)
-	must.Do(t, claim.Release(t.Context(), 250))
+	must.Do(t, claim.Release(t.Context(), coordtest.Closed(250)))
 	if got := ceiling(t, c, claim); got != 250 {
 		t.Errorf("the ceiling is %d, want 250", got)
 	}

@@ -38,7 +38,9 @@ func TestRestoredFromABackup(t *testing.T) {
 		{"Extend", func(_ *etcd.Coordinator, claim coord.Claim) error {
 			return claim.Extend(t.Context(), coord.Progress{Ceiling: 500})
 		}},
-		{"Release", func(_ *etcd.Coordinator, claim coord.Claim) error { return claim.Release(t.Context(), 20) }},
+		{"Release", func(_ *etcd.Coordinator, claim coord.Claim) error {
+			return claim.Release(t.Context(), coordtest.Closed(20))
+		}},
 		{"Claim", func(c *etcd.Coordinator, claim coord.Claim) error {
 			_, err := c.Claim(t.Context(), want(1))
 			return err

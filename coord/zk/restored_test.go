@@ -29,7 +29,7 @@ func TestRestoredEnsembleThatRefusesNobody(t *testing.T) {
 		e.Ready()
 	}
 	setup, _ := joined(t, servers, zk.Config{Timeout: 4 * time.Second})
-	must.Do(t, claimed(t, setup, 0).Release(t.Context(), 100))
+	must.Do(t, claimed(t, setup, 0).Release(t.Context(), coordtest.Closed(100)))
 	coordtest.Close(t, setup)
 	var backup zktest.Backup
 	restart(func() { backup = e.Backup() })

@@ -143,7 +143,7 @@ func (k *Holder) adopt(made coord.Claim) (err error) {
 				k.end(l) // a lane of an earlier opening of this worker ID: the new one begins above it
 			}
 		}
-		floor = max(floor, k.issued[next.worker])
+		floor = max(floor, k.issued[next.worker].Or(0))
 		next.lane, err = generator.NewLane(k.Layout, k.Datacenter, next.worker, floor)
 		if err != nil {
 			return // the daemon's settings are wrong
@@ -230,17 +230,14 @@ func (k *Holder) began(l, before lease) {
 // A lane begins at the clock of its opening, which may have been wrong by years: where nothing was
 // issued from it, the record goes back to where the opening found it (invariant 1).
 func (k *Holder) release(ctx context.Context, l lease) error {
-	var last, known generator.Tick
-	k.change(func() { last, known = k.end(l), k.issued[l.worker] })
+	var last generator.Last
+	k.change(func() { k.end(l); last = k.issued[l.worker] })
 	if l.claim == nil {
 		return coord.ErrLost
 	}
-	if last <= l.lane.Floor() {
-		last = max(l.claim.Floor(), known)
-	}
 	err := k.ask(ctx, func(ctx context.Context) error { return l.claim.Release(ctx, last) })
 	if err == nil {
-		k.Log.Info("released the worker ID", "worker", l.worker, "last", last)
+		k.Log.Info("released the worker ID", "worker", l.worker, "last", last.Or(0))
 	}
 	return err
 }

@@ -108,11 +108,11 @@ func (c *faultyClaim) Extend(ctx context.Context, p coord.Progress) error {
 	return errCut
 }
 
-func (c *faultyClaim) Release(ctx context.Context, last generator.Tick) error {
+func (c *faultyClaim) Release(ctx context.Context, last generator.Last) error {
 	if err := c.f.refuse("release"); err != nil {
 		return err
 	}
-	c.f.released = last
+	c.f.released = last.Or(-1)
 	if err := c.Claim.Release(ctx, last); err != nil || !c.f.loseRelease {
 		return err
 	}

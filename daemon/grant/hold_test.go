@@ -120,7 +120,7 @@ func (c fickleClaim) Name() string                                  { return fmt
 func (c fickleClaim) Opening() string                               { return "opening" }
 func (c fickleClaim) Floor() generator.Tick                         { return 0 }
 func (c fickleClaim) Extend(context.Context, coord.Progress) error  { return c.f.extended }
-func (c fickleClaim) Release(context.Context, generator.Tick) error { return nil }
+func (c fickleClaim) Release(context.Context, generator.Last) error { return nil }
 
 // holdsOn has a daemon hold for a minute.
 func (f *fickle) holdsOn(t *testing.T) {

@@ -76,7 +76,7 @@ type Holder struct {
 	mu                sync.Mutex // guards what follows; never held over a call that waits
 	known             coord.Cluster
 	current, retiring lease
-	issued            map[int]generator.Tick // up to where each worker ID is known to be issued from
+	issued            map[int]generator.Last // up to where each worker ID is known to be issued from
 }
 
 // New makes a holder that holds nothing.
@@ -86,7 +86,7 @@ func New(c Config, issuer Issuer) *Holder {
 	}
 	k := &Holder{
 		Config: c, issuer: issuer, born: c.Clock.Now().Mono - clockguard.Mono(c.Age),
-		wake: make(chan struct{}, 1), current: none(), retiring: none(), issued: map[int]generator.Tick{},
+		wake: make(chan struct{}, 1), current: none(), retiring: none(), issued: map[int]generator.Last{},
 	}
 	k.again.Store(never)
 	k.fail(condition.Starting, fmt.Errorf("the daemon is starting: coordinator %s has not answered yet", c.Coord))

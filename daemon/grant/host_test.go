@@ -66,7 +66,7 @@ func (w *fixture) used(workers ...int) *fixture {
 	coordtest.Join(w.t, c, coord.Layout{Text: lifecycle.LayoutText(h.layout, 0), Workers: w.layout.Workers(), Window: h.Window()})
 	for _, worker := range workers {
 		claim := must.Get(c.Claim(w.t.Context(), coord.Request{Worker: worker}))(w.t)
-		must.Do(w.t, claim.Release(w.t.Context(), w.tick()-1))
+		must.Do(w.t, claim.Release(w.t.Context(), coordtest.Closed(w.tick()-1)))
 	}
 	return w
 }

@@ -72,16 +72,15 @@ func (k *Holder) change(do func()) (exceeded bool) {
 	return exceeded
 }
 
-// end closes a lease's lane, remembers how far it has issued, as a coordinator that was wiped or restored
-// would not know, and returns that. The caller holds mu.
-func (k *Holder) end(l lease) (last generator.Tick) {
+// end closes a lease's lane, and remembers how far it has issued, as a coordinator that was wiped or restored
+// would not know. The caller holds mu.
+func (k *Holder) end(l lease) {
 	if l.lane == nil {
-		return 0
+		return
 	}
-	if last = l.lane.Close(); last > l.lane.Floor() {
-		k.issued[l.worker] = max(k.issued[l.worker], last)
+	if last := l.lane.Close(); last.Or(0) >= k.issued[l.worker].Or(0) {
+		k.issued[l.worker] = last
 	}
-	return last
 }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/grant"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -69,7 +70,7 @@ func TestAWorkerIDThatRestsEndsNoLane(t *testing.T) {
 	x := w.host("X").boot()
 	x.attach()
 	c := must.Get(x.coord.Coordinator.Claim(t.Context(), coord.Request{Worker: 3, Latest: math.MaxInt64}))(t)
-	must.Do(t, c.Release(t.Context(), w.tick()+540_000))
+	must.Do(t, c.Release(t.Context(), coordtest.Closed(w.tick()+540_000)))
 	p.passedOn()
 	must.Fail(t, p.Publish(t.Context()), coord.ErrLost)
 	p.serves()

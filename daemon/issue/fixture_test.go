@@ -59,7 +59,7 @@ func (g *fixture) acquire(t rapid.TB, worker int, grant time.Duration) {
 // drop takes a lane away. Its issuer may keep it for a while, closed.
 func (g *fixture) drop(keep bool) {
 	if lane := g.lane; lane != nil {
-		g.free[lane.Worker()] = lane.Close()
+		g.free[lane.Worker()] = max(lane.Floor(), lane.Close().Or(-1))
 		g.lane = nil
 	}
 	if !keep {

@@ -45,7 +45,7 @@ func (c claim) Name() string                                  { return "claim" }
 func (c claim) Opening() string                               { return "opening" }
 func (c claim) Floor() generator.Tick                         { return 0 }
 func (c claim) Extend(context.Context, coord.Progress) error  { return c.away }
-func (c claim) Release(context.Context, generator.Tick) error { return c.away }
+func (c claim) Release(context.Context, generator.Last) error { return c.away }
 
 // outage is a daemon with one lane, on a clock that tests move, which is asked for an ID in each
 // tenth of a second.

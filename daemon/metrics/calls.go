@@ -118,7 +118,7 @@ func (t *timedClaim) Extend(ctx context.Context, p coord.Progress) (err error) {
 }
 
 // Release gives the worker ID back.
-func (t *timedClaim) Release(ctx context.Context, last generator.Tick) (err error) {
+func (t *timedClaim) Release(ctx context.Context, last generator.Last) (err error) {
 	t.metrics.call("release", func() error { err = t.Claim.Release(ctx, last); return err })
 	return err
 }

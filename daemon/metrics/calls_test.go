@@ -39,7 +39,7 @@ type fakeClaim struct {
 }
 
 func (c fakeClaim) Extend(context.Context, coord.Progress) error { return c.fake.err }
-func (c fakeClaim) Release(context.Context, generator.Tick) error {
+func (c fakeClaim) Release(context.Context, generator.Last) error {
 	return c.fake.err
 }
 
@@ -58,7 +58,7 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 	for _, f.err = range []error{nil, coord.ErrLost, coord.ErrRaised, context.DeadlineExceeded, errors.New("x")} {
 		_ = claim.Extend(ctx, coord.Progress{})
 	}
-	_ = claim.Release(ctx, 0)
+	_ = claim.Release(ctx, generator.Last{})
 	got := w.scrape(t)
 	for _, labels := range []string{
 		`call="join",outcome="other-cluster"`, `call="look",outcome="ok"`, `call="members",outcome="ok"`,

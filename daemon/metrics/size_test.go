@@ -17,6 +17,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/metrics"
 	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/tally"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/form"
 )
 
@@ -47,7 +48,7 @@ func (w *fixture) callAll(ctx context.Context, err error) {
 	_, _ = c.Members(ctx)
 	claim, _ := c.Claim(ctx, coord.Request{})
 	_ = claim.Extend(ctx, coord.Progress{})
-	_ = claim.Release(ctx, 0)
+	_ = claim.Release(ctx, generator.Last{})
 }
 
 // fill makes everything appear that can: IDs were issued in each form, each command was

@@ -52,7 +52,7 @@ func (c *sharedClaim) Extend(ctx context.Context, progress coord.Progress) error
 }
 
 // Release implements coord.Claim.
-func (c *sharedClaim) Release(ctx context.Context, last generator.Tick) error {
+func (c *sharedClaim) Release(ctx context.Context, last generator.Last) error {
 	defer c.call()()
 	err := c.Claim.Release(ctx, last)
 	if err == nil {
@@ -78,7 +78,7 @@ func (c *sharedClaim) giveUp() {
 	}
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, 0)} {
+	for _, err := range []error{c.Claim.Extend(over, coord.Progress{}), c.Claim.Release(over, generator.Last{})} {
 		if !errors.Is(err, context.Canceled) {
 			c.p.sim.violate(c.p.slot, "a call that was given up while another was under way got %v", err)
 		}
@@ -97,7 +97,7 @@ func (p *proc) late(reason error) {
 		}
 		// One that is lost says so; it has no need of the coordinator.
 		if err := c.Claim.Extend(ctx, coord.Progress{}); !errors.Is(err, coord.ErrLost) {
-			errs = append(errs, err, c.Claim.Release(ctx, 0))
+			errs = append(errs, err, c.Claim.Release(ctx, generator.Last{}))
 		}
 	}
 	for _, err := range errs {

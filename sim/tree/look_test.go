@@ -7,6 +7,7 @@ import (
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/claims"
+	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/sim/tree"
@@ -70,7 +71,7 @@ func TestAClaimThatFindsNothingWritesNothing(t *testing.T) {
 			}
 		}
 		for _, c := range held[:6] {
-			must.Do(t, c.Release(t.Context(), 8000+100-generator.Tick(c.Worker())))
+			must.Do(t, c.Release(t.Context(), coordtest.Closed(8000+100-generator.Tick(c.Worker()))))
 		}
 		r := coord.Request{Fresh: true, Latest: 1000}
 		var ahead *coord.AheadError
@@ -93,7 +94,7 @@ func TestAClaimThatLooksKeepsToItsWorkerID(t *testing.T) {
 			if err != nil || got.Worker() != 5 {
 				t.Fatalf("asked for %d: %v", worker, err)
 			}
-			must.Do(t, got.Release(t.Context(), 500))
+			must.Do(t, got.Release(t.Context(), coordtest.Closed(500)))
 		}
 		got, err := c.Claim(t.Context(), coord.Request{Look: true, Worker: 5, Latest: 400})
 		if err != nil || got.Worker() == 5 {
