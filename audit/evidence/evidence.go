@@ -76,7 +76,7 @@ type Event struct {
 	Floor   generator.Tick
 	Ceiling generator.Tick
 	Issued  generator.Tick // that is published as issued
-	Last    generator.Tick
+	Last    generator.Tick // of the lane that was closed; 0: it has issued nothing
 	Ending  Ending
 }
 

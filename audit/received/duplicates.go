@@ -1,5 +1,5 @@
 // Package received judges what clients received, exactly and not by sampling. It is for tests that
-// have no event log: of normal builds, of one host's state directory, or of several hosts without
+// have no event log: of normal builds, of one coordinator's directory, or of several hosts without
 // clients' times. It finds IDs that came twice, and ticks of a worker ID from which two daemons
 // issued. Where there is an event log, package audit judges more, from both sides.
 package received

@@ -14,6 +14,7 @@ import (
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/daemon/issue"
 	"github.com/flakeward/flakeward/generator"
+	"github.com/flakeward/flakeward/internal/must"
 )
 
 // fakeCoordinator is a source, a coordinator and a claim that say yes, unless err is set.
@@ -103,6 +104,8 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 			t.Errorf("Extend: %v, want %v", got, err)
 		}
 	}
+	l.err = nil
+	must.Do(t, claim.Release(t.Context(), coordtest.Closed(7)))
 	l.err, l.tries = unclear, 2
 	if _, err := c.Claim(t.Context(), coord.Request{}); err != unclear {
 		t.Errorf("Claim: %v, want %v", err, unclear)
@@ -119,8 +122,10 @@ func TestEachCallIsWrittenDownAsItBeginsAndEnds(t *testing.T) {
 		{Kind: evidence.Extended, Call: 2, Worker: 5, Opening: "opening", Ceiling: 7},
 		numbered(3, extending), failed(3, evidence.Unclear),
 		numbered(4, extending), failed(4, evidence.Denied),
-		{Kind: evidence.Claiming, Call: 5, Worker: 5}, {Kind: evidence.Failed, Call: 5, Worker: 5, Ending: evidence.Denied},
-		{Kind: evidence.Claiming, Call: 6, Worker: 5}, {Kind: evidence.Failed, Call: 6, Worker: 5, Ending: evidence.Unclear},
+		{Kind: evidence.Releasing, Call: 5, Worker: 5, Opening: "opening", Last: 7},
+		{Kind: evidence.Released, Call: 5, Worker: 5, Opening: "opening", Last: 7},
+		{Kind: evidence.Claiming, Call: 6, Worker: 5}, {Kind: evidence.Failed, Call: 6, Worker: 5, Ending: evidence.Denied},
+		{Kind: evidence.Claiming, Call: 7, Worker: 5}, {Kind: evidence.Failed, Call: 7, Worker: 5, Ending: evidence.Unclear},
 	}
 	if !slices.Equal(all, want) {
 		t.Errorf("written down:\n%+v\nwant:\n%+v", all, want)
