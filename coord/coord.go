@@ -95,7 +95,7 @@ type Claim interface {
 
 	// Release stores as the record's ceiling the largest of last (where the closed lane has issued
 	// up to), the issued tick that was published, and Floor. It frees the worker ID in the same step if
-	// the claim node is there. Without a lane that was closed, the ceiling stays. ErrLost means that the claim is lost,
+	// the claim node is there. The zero value leaves the ceiling as it is. ErrLost means that the claim is lost,
 	// and that nothing was lowered but by a try whose reply was lost, before another opened the record
 	// or made the tree anew; and so does ErrOtherCluster. After any other error the outcome is unknown,
 	// and the call may be made again. After a nil error every call returns ErrLost.

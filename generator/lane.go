@@ -249,8 +249,8 @@ func (ln *Lane) move(to func(ceiling int64) int64) bool {
 	return c != closedCeiling && ln.ceiling.CompareAndSwap(c, to(c))
 }
 
-// Last is up to where a closed lane has issued. Only Lane.Close returns one that is not zero: so
-// whoever gives a worker ID back has closed its lane.
+// Last is up to where a closed lane has issued. Only Lane.Close returns one that is not zero, so
+// nobody lowers a record who has closed no lane.
 type Last struct {
 	tick   Tick
 	closed bool
@@ -266,9 +266,8 @@ func (l Last) Or(granted Tick) Tick {
 }
 
 // Close closes the lane for good and returns a tick at or above every tick
-// that was or will be given by a Take: the highest in a slot, 0 if there is
-// none. It closes first and reads the slots then (see Take). Further
-// calls return the same.
+// that was or will be given by a Take: the highest in a slot. It closes first
+// and reads the slots then (see Take). Further calls return the same.
 func (ln *Lane) Close() Last {
 	if last := ln.last.Load(); last != openLast {
 		return Last{tick: Tick(last), closed: true}

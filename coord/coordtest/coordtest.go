@@ -269,7 +269,11 @@ func Closed(last generator.Tick) generator.Last {
 	}
 	lane.Raise(last)
 	lane.Take(0, last, 1)
-	return lane.Close()
+	closed := lane.Close()
+	if closed.Or(-1) != last {
+		panic("the layout has no such tick")
+	}
+	return closed
 }
 
 // floorOf claims the worker ID as a stranger, who must be able to, returns the

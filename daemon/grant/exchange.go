@@ -171,7 +171,7 @@ func (k *Holder) adopt(made coord.Claim) (err error) {
 func (k *Holder) extend(ctx context.Context) error {
 	was, retiring := k.leases()
 	if was.claim == nil {
-		return errRevoked // who else takes a claim waits for this
+		return errRevoked // by Revoke: what else takes a claim away are steps, one at a time
 	}
 	now, issued := k.tick(), was.issued()
 	ceiling := k.furthest(now, k.published.Load() != 0)
@@ -228,10 +228,10 @@ func (k *Holder) began(l, before lease) {
 // record is lowered.
 //
 // A lane begins at the clock of its opening, which may have been wrong by years: where nothing was
-// issued from it, the record goes back to where the opening found it (invariant 1).
+// issued, the record goes back to where the opening found it, as the lane's floor is not in last.
 func (k *Holder) release(ctx context.Context, l lease) error {
 	var last generator.Last
-	k.change(func() { k.end(l); last = k.issued[l.worker] })
+	k.change(func() { last = k.end(l) })
 	if l.claim == nil {
 		return coord.ErrLost
 	}

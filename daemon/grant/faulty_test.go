@@ -23,7 +23,7 @@ type faulty struct {
 	late                               func()                  // called once, between the answer to an extend and its caller
 	making                             func() error            // refuses a claim's node before it is made
 	looked                             func()                  // called with each look at the cluster's record
-	released                           generator.Tick          // what the last release was to lower its record to
+	released                           generator.Tick          // up to where the last release said that was issued; 0: nothing was
 }
 
 func (f *faulty) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {

@@ -72,15 +72,16 @@ func (k *Holder) change(do func()) (exceeded bool) {
 	return exceeded
 }
 
-// end closes a lease's lane, and remembers how far it has issued, as a coordinator that was wiped or restored
-// would not know. The caller holds mu.
-func (k *Holder) end(l lease) {
+// end closes a lease's lane, and returns how far its worker ID is known to be issued from. That is remembered,
+// as a coordinator that was wiped or restored would not know. The caller holds mu.
+func (k *Holder) end(l lease) (last generator.Last) {
 	if l.lane == nil {
-		return
+		return last
 	}
-	if last := l.lane.Close(); last.Or(0) >= k.issued[l.worker].Or(0) {
+	if last = l.lane.Close(); last.Or(0) >= k.issued[l.worker].Or(0) {
 		k.issued[l.worker] = last
 	}
+	return k.issued[l.worker]
 }
 
 // Revoke ends all that was issued for a cluster that is no more: in the one that has taken its
