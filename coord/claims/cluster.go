@@ -12,19 +12,11 @@ type cluster struct {
 	record  layout
 	text    string
 	uuid    string
-	workers int  // that the layout has; 0: an operator does not know
 	daemon  bool // joined as a daemon, not inspected by an operator
 	floor   generator.Tick
 	epoch   string
 	allowed coord.WorkerRange // the zero value: all
 	start   uint64            // the worker ID at which assigning starts
-}
-
-// layout is the record that j is of.
-func (j *cluster) layout() layout {
-	l := j.record
-	l.Workers = j.workers
-	return l
 }
 
 // raise is what all marks were raised to last.
@@ -59,10 +51,10 @@ func (j *cluster) assign(number uint64) int {
 }
 
 // ids are the worker IDs that claims may name.
-func (j *cluster) ids() coord.WorkerRange { return j.allowed.Of(j.workers) }
+func (j *cluster) ids() coord.WorkerRange { return j.allowed.Of(j.record.Workers) }
 
-// inLayout reports whether the layout has the worker ID, as far as is known.
-func (j *cluster) inLayout(worker int) bool { return j.workers == 0 || worker < j.workers }
+// inLayout reports whether the layout has the worker ID.
+func (j *cluster) inLayout(worker int) bool { return worker < j.record.Workers }
 
 // offsetOf maps a UUID to where assigning starts (FNV-1a, 64 bits).
 func offsetOf(s string) uint64 {

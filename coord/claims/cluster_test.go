@@ -181,16 +181,16 @@ func TestJudge(t *testing.T) {
 		want     func(error) bool
 	}{
 		"written in another way":     {" " + ours, 2, nil, fine},
-		"raised":                     {`{"layout":"l","uuid":"u","identity":"i","floor":7,"era":"E"}`, 2, nil, fine},
+		"raised":                     {`{"layout":"l","uuid":"u","identity":"i","workers":8,"floor":7,"era":"E"}`, 2, nil, fine},
 		"gone":                       {"", 0, nil, is(coord.ErrOtherCluster)},
 		"gone, and went back":        {"", 0, restored, is(coord.ErrOtherCluster)},
-		"another, and went back":     {`{"layout":"l","uuid":"v","identity":"i"}`, 2, restored, is(coord.ErrOtherCluster)},
+		"another, and went back":     {`{"layout":"l","uuid":"v","identity":"i","workers":8}`, 2, restored, is(coord.ErrOtherCluster)},
 		"damaged":                    {"{", 2, nil, is(coord.ErrOtherCluster)},
-		"raised, and went back":      {`{"layout":"l","uuid":"u","identity":"i","floor":7,"era":"E"}`, 2, restored, rolledBack},
-		"another layout, not worth":  {`{"layout":"m","uuid":"u","identity":"i"}`, 2, nil, func(err error) bool { var l *coord.LayoutError; return errors.As(err, &l) && !worthRetrying(err) }},
-		"another layout, went back":  {`{"layout":"m","uuid":"u","identity":"i"}`, 2, restored, rolledBack},
-		"another cluster's layout":   {`{"layout":"m","uuid":"v","identity":"i"}`, 2, nil, is(coord.ErrOtherCluster)},
-		"a raised floor is negative": {`{"layout":"l","uuid":"u","identity":"i","floor":-7}`, 2, nil, is(coord.ErrOtherCluster)},
+		"raised, and went back":      {`{"layout":"l","uuid":"u","identity":"i","workers":8,"floor":7,"era":"E"}`, 2, restored, rolledBack},
+		"another layout, not worth":  {`{"layout":"m","uuid":"u","identity":"i","workers":8}`, 2, nil, func(err error) bool { var l *coord.LayoutError; return errors.As(err, &l) && !worthRetrying(err) }},
+		"another layout, went back":  {`{"layout":"m","uuid":"u","identity":"i","workers":8}`, 2, restored, rolledBack},
+		"another cluster's layout":   {`{"layout":"m","uuid":"v","identity":"i","workers":8}`, 2, nil, is(coord.ErrOtherCluster)},
+		"a raised floor is negative": {`{"layout":"l","uuid":"u","identity":"i","workers":8,"floor":-7}`, 2, nil, is(coord.ErrOtherCluster)},
 	} {
 		s, c := newScripted(t)
 		s.history = func(layout Entry) (Entry, error) {

@@ -128,11 +128,11 @@ func (c *Coordinator) Join(ctx context.Context, want coord.Layout) (coord.Cluste
 	if err := want.Fits(found.inspected()); err != nil {
 		return coord.Cluster{}, err
 	}
-	if found.Workers != 0 && found.Workers != want.Workers {
+	if found.Workers != want.Workers {
 		return coord.Cluster{}, fmt.Errorf("%s: the cluster assigns %d worker IDs and this daemon would assign %d of the same layout; run the same version everywhere", c.store.Name(), found.Workers, want.Workers)
 	}
 	j := c.cluster.clusterOf(found, stored)
-	j.workers, j.daemon = want.Workers, true
+	j.daemon = true
 	if err := c.cluster.enter(was, j); err != nil {
 		return coord.Cluster{}, err
 	}

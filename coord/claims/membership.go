@@ -28,7 +28,7 @@ type membership struct {
 
 // clusterOf returns the cluster of a cluster record.
 func (m *membership) clusterOf(l layout, entry Entry) *cluster {
-	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, workers: l.Workers, floor: l.Floor, epoch: l.Epoch, allowed: l.Range}
+	j := &cluster{entry: entry, record: l, text: l.Layout, uuid: l.UUID, floor: l.Floor, epoch: l.Epoch, allowed: l.Range}
 	if m.startOffset {
 		j.start = offsetOf(j.uuid)
 	}
@@ -55,7 +55,7 @@ func (m *membership) decodeLayout(stored Entry) (layout, error) {
 		if errors.Is(err, errEarlier) {
 			return layout{}, fmt.Errorf("%s: %s: %w", m.store.Name(), m.store.Path(ClusterKey), err)
 		}
-		return layout{}, fmt.Errorf("%s: the layout record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path(ClusterKey), err)
+		return layout{}, fmt.Errorf("%s: the cluster record %s is damaged (%w); restore it from a backup, or use another prefix, or another directory", m.store.Name(), m.store.Path(ClusterKey), err)
 	}
 	return l, nil
 }
@@ -106,7 +106,7 @@ func (m *membership) enter(was, j *cluster) error {
 		// An answer that took long must not bring back what has changed since.
 	default:
 		if now.daemon { // a daemon that visits stays one
-			j.workers, j.daemon = now.workers, true
+			j.daemon = true
 		}
 		m.adopt(j)
 	}
@@ -203,7 +203,7 @@ func (m *membership) inCluster(ctx context.Context, request func(j *cluster) err
 			return err
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("%s: the layout record keeps changing: %w", m.store.Name(), ctx.Err())
+			return fmt.Errorf("%s: the cluster record keeps changing: %w", m.store.Name(), ctx.Err())
 		}
 	}
 }
@@ -215,7 +215,7 @@ func (m *membership) judge(j *cluster, told coord.Raise, moved *MovedError) erro
 	if moved.Found.Version != 0 {
 		var err error
 		if now, err = decodeLayout(moved.Found.Value); err != nil {
-			m.log.Error("the layout record is damaged", "path", m.store.Path(ClusterKey), "error", err)
+			m.log.Error("the cluster record is damaged", "path", m.store.Path(ClusterKey), "error", err)
 		}
 	}
 	switch {
@@ -229,7 +229,7 @@ func (m *membership) judge(j *cluster, told coord.Raise, moved *MovedError) erro
 		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}
 	next := m.clusterOf(now, moved.Found)
-	next.workers, next.daemon = j.workers, j.daemon
+	next.daemon = j.daemon
 	if next.epoch != j.epoch {
 		m.log.Warn("all marks were raised: claims that were opened before are lost", "floor", next.floor, "before", j.floor)
 	}

@@ -121,7 +121,7 @@ func (c *Coordinator) change(ctx context.Context, change func(next *layout) erro
 		if j.record.Identity == identity {
 			return nil // an earlier try was stored
 		}
-		next := j.layout()
+		next := j.record
 		next.Identity = identity
 		if err := change(&next); err != nil {
 			return err
@@ -172,7 +172,7 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	}
 	identity := c.random.token()
 	err = c.cluster.inCluster(ctx, func(j *cluster) (err error) {
-		next := j.layout()
+		next := j.record
 		next.UUID, next.Identity, next.Epoch = id.String(), identity, identity
 		_, err = c.store.Replace(ctx, j.entry, encode(next))
 		return err
@@ -195,9 +195,6 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 		return fmt.Errorf("%s: %w", c.store.Name(), coord.ErrNotJoined)
 	}
 	check := func(next *layout) error {
-		if next.Workers == 0 {
-			return fmt.Errorf("%s: the layout record does not say how many worker IDs the layout has; start a daemon first", c.store.Name())
-		}
 		ids, err := to.Within(next.Workers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.store.Name(), err)
@@ -208,7 +205,7 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 		next.Range = ids
 		return nil
 	}
-	next := known.layout()
+	next := known.record
 	if err := check(&next); err != nil {
 		return err
 	}

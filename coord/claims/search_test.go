@@ -59,7 +59,7 @@ func (l *listed) free(worker int, floor generator.Tick) {
 func claimantOn(t rapid.TB, l *listed, ids coord.WorkerRange, request coord.Request) claimant {
 	t.Helper()
 	c := must.Get(New(l, Config{Identity: coord.Identity{Incarnation: "a"}}))(t)
-	c.cluster.joined = &cluster{workers: 4096, allowed: ids, daemon: true}
+	c.cluster.joined = &cluster{record: layout{Workers: 4096}, allowed: ids, daemon: true}
 	return claimant{c, request, ids}
 }
 

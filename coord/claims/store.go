@@ -101,7 +101,7 @@ type MovedError struct {
 }
 
 func (e *MovedError) Error() string {
-	return fmt.Sprintf("the layout record is another one now: %q", e.Found.Value)
+	return fmt.Sprintf("the cluster record is another one now: %q", e.Found.Value)
 }
 
 // Node is a claim node, as its name tells: see ParseName. Of one that is to be made, Name is what

@@ -15,9 +15,8 @@ import (
 type layout struct {
 	Layout string `json:"layout"`
 	UUID   string `json:"uuid"`
-	// Workers is the number of worker IDs that the layout has; 0 in a record that
-	// does not say.
-	Workers int `json:"workers,omitempty"`
+	// Workers is the number of worker IDs that the layout has.
+	Workers int `json:"workers"`
 	// Floor is the tick of the cluster's making, or what all ceilings were raised to last: no record's
 	// counts for less.
 	Floor generator.Tick `json:"floor,omitempty"`
@@ -126,10 +125,10 @@ func decodeLayout(b []byte) (layout, error) {
 		return layout{}, errors.New("the floor is negative")
 	case l.Window < 0 || l.Longest < 0:
 		return layout{}, errors.New("a window is negative")
-	case l.Workers < 0 || l.Workers > coord.MaxWorkers:
-		return layout{}, fmt.Errorf("%d worker IDs are not 0 to %d", l.Workers, coord.MaxWorkers)
+	case l.Workers < 1 || l.Workers > coord.MaxWorkers:
+		return layout{}, fmt.Errorf("%d worker IDs are not 1 to %d", l.Workers, coord.MaxWorkers)
 	}
-	if r := l.Range; r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || l.Workers != 0 && r.Last() >= l.Workers {
+	if r := l.Range; r.Count == 0 && r.First != 0 || r.Count < 0 || r.Count > coord.MaxWorkers || r.First < 0 || r.First > coord.MaxWorkers-r.Count || r.Last() >= l.Workers {
 		return layout{}, errors.New("the range of worker IDs is none of the layout's")
 	}
 	return l, nil

@@ -50,7 +50,7 @@ func (s *store) Make(ctx context.Context, layout []byte) (claims.Entry, error) {
 	}
 	kv := kvAt(resp, 0)
 	if kv == nil {
-		return claims.Entry{}, fmt.Errorf("%s: the layout record %s vanished while it was read; try again", s.Name(), key)
+		return claims.Entry{}, fmt.Errorf("%s: the cluster record %s vanished while it was read; try again", s.Name(), key)
 	}
 	return entry(kv), nil
 }

@@ -116,7 +116,7 @@ var kindNames = [...]string{"clock is set", "clock is set and set back", "clock 
 	"leap second", "host is suspended", "virtual machine is paused", "processes are stopped", "", "killed",
 	"stopped in order", "coordinator is away", "cut off", "messages get lost",
 	"messages are late", "requests happen twice", "hints and reads are stale", "session ends early", "sessions last longer", "claim is cleared", "marks are raised",
-	"coordinator is restored", "coordinator is wiped", "layout record is damaged", "record is damaged", "history or preference is damaged", "wrong configuration",
+	"coordinator is restored", "coordinator is wiped", "cluster record is damaged", "record is damaged", "history or preference is damaged", "wrong configuration",
 	"burst of requests", "request is lost", "request is late", "reply is lost", "request is refused",
 	"host boots again", "nobody asks"}
 
