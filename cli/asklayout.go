@@ -34,7 +34,7 @@ func (f *layoutFlags) flags() []urfave.Flag {
 	return append(f.clientFlags.flags(),
 		&urfave.StringFlag{Name: layoutName, Destination: &f.text, Value: f.text, DefaultText: "the daemon's", Usage: layoutUsage},
 		&urfave.StringFlag{Name: clusterName, Destination: &f.cluster, DefaultText: "the daemon's",
-			Usage: "read IDs in the form uuid by this cluster `UUID`, such as an earlier cluster's"})
+			Usage: "use this cluster `UUID` for IDs in the form uuid, such as an earlier cluster's"})
 }
 
 // layout finds the layout to go by. That there is no daemon to ask is no error, but said to the error

@@ -17,7 +17,7 @@ const checkName = "check"
 
 // checkCommand lists what a start would be refused for. What it finds is its result, and no mistake
 // in how it was called.
-func checkCommand(s *settings) *urfave.Command {
+func checkCommand(own paths, s *settings) *urfave.Command {
 	command := withConfig(&urfave.Command{
 		Name:  checkName,
 		Usage: "check the daemon's settings, this host and the coordinator; list every problem",
@@ -29,7 +29,7 @@ func checkCommand(s *settings) *urfave.Command {
 			if err := noArguments(c); err != nil {
 				return err
 			}
-			return found(s.check(c))
+			return found(s.check(c, own))
 		},
 	})
 	read := command.Before
@@ -46,12 +46,14 @@ func found(err error) error {
 }
 
 // check returns what a start would be refused for. A coordinator is asked only with right settings.
-func (s *settings) check(c *urfave.Context) error {
+func (s *settings) check(c *urfave.Context, own paths) error {
 	config := s.daemon
 	config.Version = Version()
 	config.Log = logging.New(&hclog.LoggerOptions{Name: logName, Level: hclog.Warn, Output: c.App.ErrWriter})
 	wrong := errors.Join(config.Validate(), s.checkLevel())
-	err := errors.Join(wrong, config.Check(), s.checkLogFile())
+	first := config
+	first.Cluster.Coord = own.firstMade(config.Cluster.Coord)
+	err := errors.Join(wrong, first.Check(), s.checkLogFile())
 	answer := "the coordinator was not asked: fix the settings first"
 	if wrong == nil {
 		var unfit error

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,24 @@ func TestCheckListsEveryProblem(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 3 {
 		t.Errorf("the check left %v, %v", left, err)
+	}
+}
+
+// A daemon makes what its own directory lies in, so that a user who has none yet needs to make nothing.
+func TestCheckOfADefaultDirectoryThatIsToBeMade(t *testing.T) {
+	home := sockettest.Dir(t)
+	p := defaultPaths(1000, func(string) string { return "" }, home)
+	var out strings.Builder
+	run := func() error {
+		out.Reset()
+		return newProgram(p, realOutside(nil)).run(t.Context(), []string{"flakeward", "check"}, strings.NewReader(""), &out, io.Discard)
+	}
+	if err := run(); err != nil || !strings.HasSuffix(out.String(), "the coordinator "+p.coordinator()+" holds no cluster yet: the daemon would make it\nOK: the daemon would start\n") {
+		t.Errorf("printed %q, %v", out.String(), err)
+	}
+	must.Do(t, os.WriteFile(filepath.Join(home, ".local"), nil, 0o600))
+	if err := run(); err == nil || !strings.Contains(err.Error(), ".local") {
+		t.Errorf("below a file: printed %q, %v", out.String(), err)
 	}
 }
 

@@ -112,7 +112,7 @@ func newProgram(own paths, out *outside) *program {
 		},
 		Commands: []*urfave.Command{
 			daemonCommand(own, s, out.serve),
-			checkCommand(s),
+			checkCommand(own, s),
 			nextCommand(own),
 			decodeCommand(own),
 			boundsCommand(own),

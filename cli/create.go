@@ -24,7 +24,7 @@ func createCommand(own paths, out *outside) *urfave.Command {
 	f := &creating{operatorFlags: newOperatorFlags(own, out)}
 	return withConfig(&urfave.Command{
 		Name:  "create",
-		Usage: "make a cluster in etcd or ZooKeeper, for daemons to start in",
+		Usage: "make a cluster for daemons to start in; the first daemon in a directory makes its own",
 		Description: "Daemons start only where a cluster is. Give the command the settings of the daemons, and run it once, before they start. It prints\n" +
 			"the time from which they issue IDs. Where a cluster is, it says so and changes nothing.\n" +
 			"After the coordinator has lost its data, daemons that know of the old cluster may still issue IDs. So the new cluster\n" +

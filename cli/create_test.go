@@ -42,7 +42,7 @@ func TestCreate(t *testing.T) {
 		{name: "an ID of another layout", args: at + "--empty --above-id 5981966696448054276", err: "is it an ID of the layout", code: ExitUsage},
 		{name: "no layout", args: at + "--layout wheel", err: "--layout", code: ExitUsage},
 		{name: "a datacenter that the layout lacks", args: at + "--datacenter 1", err: "--datacenter", code: ExitUsage},
-		{name: "in the state directory", args: "--empty", err: "makes its cluster by itself", code: ExitUsage},
+		{name: "in the default directory", args: "--empty", err: "makes its cluster by itself", code: ExitUsage},
 		{name: "an argument", args: at + "x", err: "x", code: ExitUsage},
 		{name: "there", args: at, there: true, call: made(10*time.Minute, 15*time.Minute, coord.WorkerRange{}), printed: "there is a cluster already, and nothing was changed: " + clusterUUID},
 		{name: "there, with another layout", args: at + "--layout twitter", there: true, err: "nothing was changed", code: ExitFailed, call: "create"},

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -9,14 +11,14 @@ import (
 // paths are where a daemon keeps its things unless it is told otherwise.
 type paths struct {
 	socket, coord string // coord is the coordinator's directory; empty: there is no default
-	// private: the socket's directory is for this user alone, as the state's is, whatever the socket's mode.
+	// private: the socket's directory is for this user alone, as the coordinator's is, whatever the socket's mode.
 	private bool
 }
 
 // defaultPaths returns the paths for a user. Root's are those of the Filesystem
 // Hierarchy Standard 3.0 (3.15 /run, 5.8 /var/lib); those of anyone else follow
 // the XDG Base Directory Specification 0.8. Without XDG_RUNTIME_DIR the socket
-// goes beside the state: nobody else can put one of his own there.
+// goes beside the coordinator's directory: nobody else can put one of his own there.
 func defaultPaths(uid int, getenv func(string) string, home string) paths {
 	if uid == 0 {
 		return paths{socket: "/run/flakeward/flakeward.sock", coord: "/var/lib/flakeward"}
@@ -58,6 +60,20 @@ func (p paths) make(socket, url string) error {
 		}
 	}
 	return nil
+}
+
+// firstMade is the URL, or, where it is the default, that of the first directory which make and the
+// coordinator have to make.
+func (p paths) firstMade(url string) string {
+	if url != p.coordinator() {
+		return url
+	}
+	first := p.coord
+	for above := filepath.Dir(first); ; first, above = above, filepath.Dir(above) {
+		if _, err := os.Stat(above); !errors.Is(err, fs.ErrNotExist) {
+			return "dir:" + first
+		}
+	}
 }
 
 func ownPaths() paths {
