@@ -39,12 +39,12 @@ type Config struct {
 	FromZero    bool   // each tick begins at number 0; false: see generator.Lane.Roll
 	Coord       string // which coordinator, for errors
 	Timing      Timing
-	RestartWait time.Duration // how long a fresh lane may wait for its floor before a claim elsewhere is better
+	RestartWait time.Duration // how long a fresh lane may wait for its floor before another worker ID is better
 	Clock       clockguard.Clock
 	Age         time.Duration        // of the processes before this one that it goes on for; see Holder.furthest
 	Random      func() float64       // in [0,1), for jitter; nil: the runtime's
 	Machine     generator.Generation // of the virtual machine; another one makes this process a copy
-	Events      *condition.Counts    // counts claims that were lost, and floors that are ahead; nil: nobody counts them
+	Events      *condition.Counts    // counts claims that were lost; nil: nobody counts them
 	Log         hclog.Logger
 }
 

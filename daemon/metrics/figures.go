@@ -33,7 +33,7 @@ type Figures struct {
 type Cluster struct {
 	Coordinator  string // its URL, without secrets
 	ID           string // its UUID; empty: none is known yet
-	UniqueWithin string // cluster, host or state-directory
+	UniqueWithin string // cluster or host
 	Datacenter   uint64
 	Workers      int // worker IDs that there are
 }

@@ -88,7 +88,7 @@ func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 	case cut:
 		s.proxy.CutAll()
 		must.Do(s, victim.Resume())
-		// Between the message that decides and the newcomer's claim nobody has a worker ID.
+		// Neither has its grant extended, and a newcomer that has no worker ID yet can claim none.
 		<-time.After(s.some(3*time.Second, 10*time.Second))
 		begun = time.Now()
 		s.proxy.Open()

@@ -5,14 +5,14 @@ import (
 	"testing"
 )
 
-var names = []string{"socket", "socket-mode", "state-dir", "window", "publish", "log-json", "host"}
+var names = []string{"socket", "socket-mode", "max-sleep", "window", "publish", "log-json", "host"}
 
 func TestName(t *testing.T) {
 	for _, c := range []struct{ name, want string }{
 		{"socket_mode", "socket-mode"},
 		{"SocketMode", "socket-mode"},
 		{"sockte", "socket"},
-		{"statedir", "state-dir"},
+		{"maxsleep", "max-sleep"},
 		{"wndow", "window"},
 		{"hots", ""}, // two of four letters are off
 		{"", ""},
