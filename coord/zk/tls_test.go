@@ -45,11 +45,7 @@ func TestTLS(t *testing.T) {
 			t.Parallel()
 			var log logged
 			servers := zk.Servers{Addresses: c.addresses, TLS: c.tls, User: user, Password: password, Chroot: "/tls/" + strings.ReplaceAll(name, " ", "-")}
-			timeout := 2 * time.Second // for what is refused anyway
-			if c.want == "" {
-				timeout = zk.DefaultTryTimeout
-			}
-			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: timeout, Log: log.At(hclog.Trace)}), &zk.Line{}
+			coordinator, l := dial(t, servers, zk.Config{Identity: identity(), TryTimeout: zk.DefaultTryTimeout, Log: log.At(hclog.Trace)}), &zk.Line{}
 			l.Tap(coordinator)
 			_, err := coordtest.CreateAndJoin(t.Context(), coordinator, layout)
 			if c.want == "" {
