@@ -17,8 +17,7 @@ const (
 	// LeastMemory is the lowest limit that can be kept to, in bytes.
 	LeastMemory = 64 * mib
 
-	// base is what a daemon needs without any client, in bytes, with the coordinator inside: see
-	// docs/performance.md.
+	// base is what a daemon needs without any client, in bytes.
 	base = 48 * mib
 	// outside is what of it Go's runtime does not count: the program's own pages, files in memory.
 	outside = 32 * mib

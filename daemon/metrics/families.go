@@ -43,7 +43,7 @@ var families = []family{
 			put(1, s.Cluster.ID, strconv.FormatUint(s.Cluster.Datacenter, 10), s.Layout.String(), s.Cluster.UniqueWithin)
 		}},
 	value("ready", gauge, "1 if IDs can be issued.", func(s *scrape) float64 { return truth(s.Serves) }),
-	{"in_condition", gauge, []string{"code"}, "1 for the condition that keeps the grant from growing.",
+	{"in_condition", gauge, []string{"code"}, "1 for the condition that keeps IDs from being issued or the grant from growing.",
 		func(s *scrape, put put) {
 			in := condition.CodeOf(s.Condition)
 			for _, e := range condition.Table {

@@ -19,7 +19,7 @@
           expr: 'histogram_quantile(0.99, rate(flakeward_request_duration_seconds_bucket{%s}[5m]))' % selector,
         },
         {
-          // Known time and not Prometheus' time: a daemon goes by that.
+          // Trusted time and not Prometheus' time: a daemon goes by that.
           record: 'instance:flakeward_grant_left_seconds:min',
           expr: 'flakeward_ceiling_timestamp_seconds{%s} - flakeward_clock_timestamp_seconds{%s}' % [selector, selector],
         },
