@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -189,30 +190,37 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 }
 
 // A server that lags tells an old raise, which cuts the lane although its grant is extended. Then it is
-// changed for another: it would stay cut for ever, and nobody would know.
+// changed for another, or, where all are held, opened anew: it would stay cut for ever, and nobody would know.
 func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		a := w.host("A").start()
-		a.issueAll()
-		had, lane := a.Holding(), a.inUse()
-		a.Learn(func() coord.Cluster {
-			return coord.Cluster{Raise: coord.Raise{ClusterEpoch: "before", Floor: had.Floor}}
+	for name, alone := range map[string]bool{"others are free": true, "all are held": false} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, w *fixture) {
+				for i := 1; !alone && i < w.layout.Workers(); i++ {
+					w.host(fmt.Sprint("R", i)).start()
+				}
+				a := w.host("A").start()
+				a.issueAll()
+				had, lane := a.Holding(), a.inUse()
+				a.Learn(func() coord.Cluster {
+					return coord.Cluster{Raise: coord.Raise{ClusterEpoch: "before", Floor: had.Floor}}
+				})
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- a.Hold(ctx) }()
+				w.until("another lane is in use", func(context.Context) (bool, error) {
+					w.clock.BlockUntil(1)
+					w.clock.Advance(window / 8)
+					return a.inUse() != nil && a.inUse() != lane, nil
+				})
+				w.clock.BlockUntil(1)
+				stop()
+				must.Do(t, <-ended)
+				if h := a.Holding(); h.Worker == had.Worker == alone || h.Opening == had.Opening || !lane.Closed() {
+					t.Errorf("goes on with %+v, had %+v; the lane before is closed: %v", h, had, lane.Closed())
+				}
+			})
 		})
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- a.Hold(ctx) }()
-		w.until("another worker ID is in use", func(context.Context) (bool, error) {
-			w.clock.BlockUntil(1)
-			w.clock.Advance(window / 8)
-			return a.inUse() != lane, nil
-		})
-		w.clock.BlockUntil(1)
-		stop()
-		must.Do(t, <-ended)
-		if h := a.Holding(); h.Worker == had.Worker || !lane.Closed() {
-			t.Errorf("goes on with %+v, had %+v; the lane before is closed: %v", h, had, lane.Closed())
-		}
-	})
+	}
 }
 
 // Two raises while a worker ID is claimed: the lane in use was opened before the first, and is cut there,
