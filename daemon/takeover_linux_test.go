@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -206,6 +208,29 @@ func TestAReplacedDaemonStays(t *testing.T) {
 	before.Stop()
 	if <-early {
 		t.Error("it has ended by itself")
+	}
+}
+
+// A newcomer that finds another cluster in the place of the running daemon's ends the connections: their
+// clients have looked at the cluster before.
+func TestATakeoverIntoAnotherClusterEndsTheConnections(t *testing.T) {
+	c := config(dir(t))
+	c.Grant.Publish = time.Minute // until then the running daemon does not look
+	before := start(t, c)
+	a := dial(t, before.config)
+	a.send("NEXT\r\n")
+	a.id()
+	was := before.info()["cluster_id"]
+	must.Do(t, os.Rename(coordDir(before.config), coordDir(before.config)+".old"))
+	other := config(dir(t))
+	other.Cluster.Coord = before.config.Cluster.Coord
+	start(t, other).Stop() // it has made another one there
+	after := takeOver(t, before)
+	if is := after.info()["cluster_id"]; is == was {
+		t.Fatalf("the newcomer is in cluster %s", is)
+	}
+	if _, err := a.replies.ReadByte(); err != io.EOF {
+		t.Errorf("the connection goes on: %v", err)
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/flakeward/flakeward/clockguard"
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/daemon/budget"
@@ -84,6 +86,12 @@ func (d *Daemon) tryTakeOver(ctx context.Context, settings takeover.Settings) (p
 	handed := &predecessor{}
 	if handed.Commit, handed.open, err = running.Receive(ctx, budget.Room()); err != nil {
 		return nil, fmt.Errorf("--takeover: %w", err)
+	}
+	if running.Cluster != "" && running.Cluster != d.cluster { // for which enter came too early
+		for _, c := range handed.open {
+			_ = unix.Close(c.FD)
+		}
+		handed.open = nil
 	}
 	d.clock.Exceed(handed.Time.Wall, handed.Time.Boot)
 	d.config.Service.HoldUntil(running.Over())

@@ -60,7 +60,11 @@ func (h *Handler) execute(s *Session, out []byte, room int) []byte {
 	}
 	args, n, _ := h.queued.parse(t.Queue)
 	t.advance(n)
-	c, _ := h.commands.find(args[0])
+	c, ok := h.commands.find(args[0])
+	if !ok { // a daemon of another version has queued it
+		h.counts.command = otherCommand
+		return h.refuse(out, unknown(args[0]))
+	}
 	return do(h, c, s, args[1:], out)
 }
 

@@ -38,6 +38,16 @@ func TestTransactions(t *testing.T) {
 	}
 }
 
+// A command that a daemon of another version has queued is refused where it is unknown.
+func TestACommandThatAnotherVersionHasQueued(t *testing.T) {
+	c := client{handler: handler(t, &ticks{next: 100}, "twitter", resp.Limits{})}
+	c.session.Restore(resp.Saved{Transaction: &resp.Transaction{Queue: []byte("*1\r\n$4\r\nSCAN\r\n*1\r\n$4\r\nNEXT\r\n"), Count: 2}})
+	c.send([]byte("EXEC\r\n"))
+	if got := string(c.out); !strings.HasPrefix(got, "*2\r\n-ERR unknown command 'SCAN'") || !strings.HasSuffix(got, "\r\n:100\r\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // QUIT within MULTI closes the connection, and nothing of the transaction is run.
 func TestQuitEndsATransaction(t *testing.T) {
 	source := &ticks{}

@@ -19,6 +19,7 @@ import (
 	"github.com/flakeward/flakeward/daemon/budget"
 	"github.com/flakeward/flakeward/daemon/peercred"
 	"github.com/flakeward/flakeward/internal/must"
+	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
 // answering makes a Config serve HTTP with what says the path.
@@ -223,6 +224,29 @@ func TestAConnectionOfHTTPThatAsksForNothingIsClosed(t *testing.T) {
 	asks.wantResponse(200, "/x")
 	close(answer)
 	busy.wantResponse(200, "/slow")
+}
+
+// What is said to a client that does not read waits for nobody but the connection's end.
+func TestToTellAClientThatDoesNotReadTakesNoTime(t *testing.T) {
+	l := must.Get(net.Listen("unix", filepath.Join(sockettest.Dir(t), "s")))(t)
+	defer l.Close()
+	client := must.Get(net.Dial("unix", l.Addr().String()))(t)
+	defer client.Close()
+	conn := must.Get(l.Accept())(t)
+	written := make(chan error)
+	go func() {
+		_, err := conn.Write(make([]byte, 64<<20))
+		written <- err
+	}()
+	must.Get(client.Read(make([]byte, 1)))(t) // now the write is under way
+	a := new(web)
+	v := &WebConn{Conn: conn, web: a, http2: true}
+	if !v.goAway() {
+		t.Error("it speaks HTTP/2")
+	}
+	must.Do(t, conn.Close())
+	must.Fail(t, <-written, net.ErrClosed)
+	a.serve.Wait()
 }
 
 func TestDisconnectEndsThoseThatSpeakHTTP(t *testing.T) {

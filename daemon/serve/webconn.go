@@ -118,9 +118,12 @@ func (v *WebConn) goAway() bool {
 		return false
 	}
 	if raw, err := of.SyscallConn(); err == nil {
-		_ = raw.Write(func(fd uintptr) bool {
-			_, _ = unix.Write(int(fd), goingAway) // a client that has left no room for 17 bytes hears nothing
-			return true
+		// It waits for a write that is under way: until the client reads, or the connection is closed.
+		v.web.serve.Go(func() {
+			_ = raw.Write(func(fd uintptr) bool {
+				_, _ = unix.Write(int(fd), goingAway) // a client that has left no room for 17 bytes hears nothing
+				return true
+			})
 		})
 	}
 	return true

@@ -70,6 +70,32 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// Where the file cannot be made again, all stays as it is, and the next try makes it.
+func TestRestoreThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l := listen(t, path)
+	accepted := make(chan error)
+	go func() {
+		c, err := l.Accept()
+		if err == nil {
+			err = c.Close()
+		}
+		accepted <- err
+	}()
+	must.Do(t, os.Remove(path))
+	var limit unix.Rlimit
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	made, err := l.Restore()
+	must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	if made || !errors.Is(err, unix.EMFILE) || l.Addr() == nil {
+		t.Fatalf("without a free descriptor: %v, %v, at %v", made, err, l.Addr())
+	}
+	restore(t, l, true)
+	c := must.Get(net.Dial("unix", path))(t)
+	defer c.Close()
+	must.Do(t, <-accepted)
+}
+
 // A file that is somebody else's is left alone.
 func TestRestoreLeavesAnothersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")

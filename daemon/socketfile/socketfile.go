@@ -101,7 +101,10 @@ func (l *Listener) listen() error {
 			return err
 		}
 	}
-	l.socket, l.file, err = bind(path, l.mode, l.gid)
+	socket, file, err := bind(path, l.mode, l.gid)
+	if err == nil { // otherwise Accept goes on with the one that there is
+		l.socket, l.file = socket, file
+	}
 	return err
 }
 

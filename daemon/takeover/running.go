@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -61,10 +60,21 @@ func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 	for {
 		c, err := l.socket.AcceptUnix()
 		if ctx.Err() != nil {
+			if err == nil {
+				_ = c.Close()
+			}
 			return nil, ctx.Err()
 		}
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return nil, err
+		}
+		if err != nil { // mostly there is no file descriptor left
+			l.log.Warn("a newcomer was not accepted; trying again", "error", err)
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
 		}
 		s, err := l.greet(ctx, link{c})
 		if err == nil {
@@ -125,9 +135,26 @@ type Successor struct {
 	Held    bool // it holds a worker ID
 }
 
+// first returns the first of all, as many as one message has.
+func first(all []serve.Connection) []serve.Connection {
+	bytes := 0
+	for i, c := range all {
+		bytes += len(c.In) + len(c.Out)
+		if queued := c.Session.Transaction; queued != nil {
+			bytes += len(queued.Queue)
+		}
+		if i == perMessage || i > 0 && bytes > messageBytes {
+			return all[:i]
+		}
+	}
+	return all
+}
+
 // Offer hands over what is open, and returns once the newcomer has it. It owns nothing yet.
 func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
-	for part := range slices.Chunk(all, perMessage) {
+	for len(all) > 0 {
+		part := first(all)
+		all = all[len(part):]
 		descriptors := make([]int, len(part))
 		for i, c := range part {
 			descriptors[i] = c.FD

@@ -51,6 +51,11 @@ const (
 	// perMessage is how many connections one message has: the kernel takes at most 253 descriptors
 	// (SCM_MAX_FD in include/net/scm.h).
 	perMessage = 200
+	// messageBytes is how much of what the connections have sent, and are still to get, one message
+	// has, unless it has a single connection: as much as is read long before stillTimeout.
+	messageBytes = 4 << 20
+	// acceptPause is how long to wait after a newcomer that could not be accepted.
+	acceptPause = time.Second
 	// longest is the longest message that is believed, in bytes.
 	longest = 1 << 30
 )

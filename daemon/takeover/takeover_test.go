@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/daemon/lifecycle"
+	"github.com/flakeward/flakeward/daemon/resp"
 	"github.com/flakeward/flakeward/daemon/serve"
+	"github.com/flakeward/flakeward/internal/logtest"
 	"github.com/flakeward/flakeward/internal/must"
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
@@ -144,6 +147,61 @@ func TestEverythingArrives(t *testing.T) {
 	if len(open) != many {
 		t.Errorf("%d connections, want %d", len(open), many)
 	}
+}
+
+// A message is cut by what its connections have as well, and one of them is never too much.
+func TestAMessageHasSoManyBytes(t *testing.T) {
+	out := func(n, bytes int) []serve.Connection {
+		all := make([]serve.Connection, n)
+		for i := range all {
+			all[i].Out = make([]byte, bytes)
+		}
+		return all
+	}
+	queued := out(3, 0)
+	for i := range queued {
+		queued[i].Session.Transaction = &resp.Transaction{Queue: make([]byte, messageBytes/2)}
+	}
+	for name, c := range map[string]struct {
+		all  []serve.Connection
+		want int
+	}{
+		"few":             {out(3, 10), 3},
+		"as many as fit":  {out(perMessage, 10), perMessage},
+		"one more":        {out(perMessage+1, 10), perMessage},
+		"much":            {out(10, messageBytes/4), 4},
+		"too much of one": {out(2, 2*messageBytes), 1},
+		"queued requests": {queued, 2},
+	} {
+		if got := len(first(c.all)); got != c.want {
+			t.Errorf("%s: a message has %d of %d, want %d", name, got, len(c.all), c.want)
+		}
+	}
+}
+
+// Who cannot be accepted for a while is accepted then.
+func TestANewcomerIsAcceptedOnceThereAreDescriptors(t *testing.T) {
+	path := filepath.Join(sockettest.Dir(t), "s")
+	var log logtest.Buffer
+	l := must.Get(Listen(path, "old", oursNow, log.At(hclog.Warn)))(t)
+	defer l.Close() // the file is the test's
+	asked := make(chan error, 1)
+	dialled := must.Get(net.Dial("unix", path+suffix))(t)
+	defer dialled.Close()
+	var limit unix.Rlimit
+	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	go func() {
+		_, err := l.Await(ctx)
+		asked <- err
+	}()
+	must.Soon(t, func() bool { return strings.Contains(log.String(), "was not accepted") }, "the log says so")
+	must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	must.Do(t, dialled.Close()) // it is accepted, and has nothing to say
+	must.Soon(t, func() bool { return strings.Contains(log.String(), "does not take over") }, "it is accepted")
+	stop()
+	must.Fail(t, <-asked, context.Canceled)
 }
 
 // A COMMIT that tells of more than came leaves nobody who goes on: the one that sent it has ended.
