@@ -1,7 +1,6 @@
 package etcd_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -33,7 +32,7 @@ func (r *record) count(level, text string) int {
 // has waits until there is such a line.
 func (r *record) has(t testing.TB, level, text string) {
 	t.Helper()
-	eventually(t, "a line of the log", func() error {
+	must.Eventually(t, "a line of the log", func() error {
 		if r.count(level, text) == 0 {
 			return fmt.Errorf("no [%s] with %q in\n%s", level, text, r)
 		}
@@ -105,36 +104,12 @@ func (d dialled) refused(want ...string) error {
 	return first
 }
 
-// eventually tries until there is no error.
-func eventually(t testing.TB, what string, try func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		pass(ctx, 20*time.Millisecond)
-	}
-}
-
-// pass lets time pass between two looks at the same thing.
-func pass(ctx context.Context, d time.Duration) {
-	wait, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-wait.Done()
-}
-
 // works wants the coordinator to join, to claim and to extend.
 func (d dialled) works() coord.Claim {
 	d.t.Helper()
-	eventually(d.t, "Join", d.join)
+	must.Eventually(d.t, "Join", d.join)
 	var claim coord.Claim
-	eventually(d.t, "Claim", func() (err error) {
+	must.Eventually(d.t, "Claim", func() (err error) {
 		claim, err = d.Claim(d.t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 		return err
 	})
@@ -144,7 +119,7 @@ func (d dialled) works() coord.Claim {
 
 func (d dialled) extends(claim coord.Claim, to int) {
 	d.t.Helper()
-	eventually(d.t, "Extend", func() error {
+	must.Eventually(d.t, "Extend", func() error {
 		return claim.Extend(d.t.Context(), coord.Progress{Ceiling: tick(to)})
 	})
 }

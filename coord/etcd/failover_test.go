@@ -52,7 +52,7 @@ func outlives(t *testing.T, d dialled, address string, ttl time.Duration) {
 	defer client.Close()
 	left := func(id clientv3.LeaseID) (seconds int64) {
 		t.Helper()
-		eventually(t, "TimeToLive", func() error {
+		must.Eventually(t, "TimeToLive", func() error {
 			got, err := client.TimeToLive(t.Context(), id)
 			if err == nil {
 				seconds = got.TTL // below 0: there is no such lease
@@ -62,14 +62,14 @@ func outlives(t *testing.T, d dialled, address string, ttl time.Duration) {
 		return seconds
 	}
 	var other clientv3.LeaseID
-	eventually(t, "Grant", func() error {
+	must.Eventually(t, "Grant", func() error {
 		got, err := client.Grant(t.Context(), int64(ttl/time.Second))
 		if err == nil {
 			other = got.ID
 		}
 		return err
 	})
-	eventually(t, "the end of a lease", func() error {
+	must.Eventually(t, "the end of a lease", func() error {
 		if n := left(other); n >= 0 {
 			return fmt.Errorf("it has %d s left", n)
 		}
@@ -128,7 +128,7 @@ func TestWhyASessionIsNotRenewed(t *testing.T) {
 	d.works()
 	for i := range 2 { // without a stream, and with one
 		c.Stop(0)
-		eventually(t, "a warning", func() error {
+		must.Eventually(t, "a warning", func() error {
 			if n := d.log.count("WARN", "cannot renew the coordinator session; retrying"); n != i+1 {
 				return fmt.Errorf("%d warnings, want %d", n, i+1)
 			}

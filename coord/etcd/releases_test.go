@@ -115,7 +115,7 @@ func TestReleasesEndSimpleTokens(t *testing.T) {
 	t.Parallel()
 	eachRelease(t, func(t *testing.T, release string) {
 		l := logIn(t, etcdtest.Options{Release: release, Flags: []string{"--auth-token-ttl", "1"}})
-		eventually(t, "the token's end", func() error {
+		must.Eventually(t, "the token's end", func() error {
 			if !l.Logged(0, "deleted a simple token") {
 				return errors.New("no token has ended")
 			}
@@ -146,7 +146,7 @@ func TestReleasesEndSignedTokens(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			eventually(t, "the token's end", func() error {
+			must.Eventually(t, "the token's end", func() error {
 				if holds(ctx, c, given.Token) {
 					return errors.New("it holds")
 				}
@@ -163,7 +163,7 @@ func TestReleasesEndSignedTokens(t *testing.T) {
 		l.goesOn("a restart")
 		// Renewals go on: they are what a server of 3.7 refuses for a token, too.
 		for _, left := range []func(int64) bool{func(s int64) bool { return s < 8 }, func(s int64) bool { return s >= 8 }} {
-			eventually(t, "the session is renewed", func() error {
+			must.Eventually(t, "the session is renewed", func() error {
 				if s := l.left(); !left(s) {
 					return fmt.Errorf("its lease has %d s left", s)
 				}
@@ -262,7 +262,7 @@ func TestReleasesChangeCertificates(t *testing.T) {
 		}
 		soon := func(after string) {
 			t.Helper()
-			eventually(t, "Extend after "+after, l.extend)
+			must.Eventually(t, "Extend after "+after, l.extend)
 			l.goesOn(after)
 		}
 

@@ -184,7 +184,7 @@ func TestMembersThatLagAreNoRestore(t *testing.T) {
 		s.Start(i)
 		for range 10 {
 			to++
-			eventually(t, "Extend", func() error { // on a busy machine a leader may be elected once more
+			must.Eventually(t, "Extend", func() error { // on a busy machine a leader may be elected once more
 				err := claim.Extend(t.Context(), coord.Progress{Ceiling: to})
 				var restored *coord.RestoredError
 				if errors.As(err, &restored) || errors.Is(err, coord.ErrLost) {

@@ -28,12 +28,13 @@ func (w *fixture) allAhead(name string) *process {
 	return p
 }
 
-// finds has a re-lease find nothing, and returns the lowest floor there is.
+// finds has a re-lease find nothing, which leaves the lane as it is, and returns the lowest floor there is.
 func (p *process) finds(t *testing.T) generator.Tick {
 	t.Helper()
+	lane := p.lane
 	var ahead *coord.AheadError
-	if err := p.Acquire(t.Context(), true); !errors.As(err, &ahead) {
-		t.Fatalf("the re-lease ended with %v, want that all are ahead", err)
+	if err := p.Acquire(t.Context(), true); !errors.As(err, &ahead) || p.lane != lane || lane != nil && lane.Closed() {
+		t.Fatalf("the re-lease ended with %v, want that all are ahead; the lane is another: %v", err, p.lane != lane)
 	}
 	return ahead.Lowest
 }

@@ -40,21 +40,6 @@ func TestHole1IssuingOnAfterTheWorkerIDWasLost(t *testing.T) {
 	})
 }
 
-// Hole 1, where nobody took the worker ID: the lane goes on.
-func TestHole1NobodyTookIt(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		paused := w.host("J").start()
-		paused.issueAll()
-		worker, lane := paused.worker(), paused.inUse()
-		paused.revoke()
-		w.clock.Advance(2*window - wait)
-		must.Do(t, paused.Publish(t.Context()))
-		if paused.worker() != worker || paused.inUse() != lane || paused.issueAll() == 0 {
-			t.Errorf("goes on with worker ID %d, had %d, in the same lane: %v", paused.worker(), worker, paused.inUse() == lane)
-		}
-	})
-}
-
 // Hole 2: whether a worker ID is stale is judged by the claimant's clock, and what is stale is
 // deleted without a look at its version. Here a host whose clock is ahead takes nothing that is
 // held, and what has become free meanwhile belongs to whoever claimed it first.

@@ -49,34 +49,6 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	must.Do(t, <-ended)
 }
 
-// Where every free worker ID has been issued from later than the clock is, nothing is gained by
-// taking one, and the lane in use is kept.
-func TestReLeaseFindsAllWorkerIDsAhead(t *testing.T) {
-	w := newFixture(t).used(0, 1, 2, 3)
-	p := w.host("J").start()
-	for range 2 * w.layout.Workers() {
-		w.clock.Advance(window + wait)
-		must.Do(t, p.Acquire(t.Context(), true))
-		p.issueAll()
-	}
-	lane := p.lane
-	w.clock.Step(-time.Hour)
-	var ahead *coord.AheadError
-	if err := p.Acquire(t.Context(), true); !errors.As(err, &ahead) {
-		t.Fatalf("the re-lease ended with %v", err)
-	}
-	if p.lane != lane || lane.Closed() {
-		t.Error("the lane was given up for nothing")
-	}
-	if p.CanAcquire() {
-		t.Error("a request would ask again at once")
-	}
-	w.clock.Advance(30 * time.Second)
-	if !p.CanAcquire() {
-		t.Error("nobody asks again")
-	}
-}
-
 // A record beyond the layout's last tick makes its worker ID useless, and nothing else: whoever has it asks for
 // another one.
 func TestRecordBeyondTheLastTick(t *testing.T) {

@@ -3,7 +3,6 @@ package grant_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -129,43 +128,6 @@ func TestReLeaseServesAtOnceAndGivesBack(t *testing.T) {
 	if other.worker() != first || other.Holding().Floor != last {
 		t.Errorf("the next holder has worker ID %d and floor %d, want %d and %d", other.worker(), other.Holding().Floor, first, last)
 	}
-}
-
-// Why a worker ID was not granted more is said with the worker ID, once.
-func TestAWorkerIDIsNamedOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, w *fixture) {
-		p := w.host("J").start()
-		p.passedOn()
-		if err := p.Publish(t.Context()); !errors.Is(err, coord.ErrLost) || strings.Count(err.Error(), "worker ID 0") != 1 {
-			t.Errorf("Publish: %v, want that the claim on worker ID 0 is lost, and that worker ID once", err)
-		}
-	})
-}
-
-func TestAllWorkerIDsHeld(t *testing.T) {
-	w := newFixture(t)
-	var held []*process
-	for range w.layout.Workers() {
-		p := w.host(string(rune('A' + len(held)))).start()
-		p.issueAll()
-		held = append(held, p)
-	}
-	late := w.host("late").boot()
-	late.attach()
-	var full *coord.ExhaustedError
-	if err := late.Acquire(t.Context(), false); !errors.As(err, &full) || full.Held != len(held) {
-		t.Fatalf("the claim ended with %v, want how many are held", err)
-	}
-	if late.CanAcquire() {
-		t.Error("a worker ID is said to be had")
-	}
-	must.Do(t, held[0].Shut(t.Context()))
-	w.clock.Advance(window)
-	late.acquire()
-	if late.worker() != held[0].worker() {
-		t.Errorf("has worker ID %d, want the one given back, %d", late.worker(), held[0].worker())
-	}
-	late.issueAll()
 }
 
 // The loop publishes and re-leases by itself, in the clock's time.

@@ -58,7 +58,7 @@ func learnerOf(t *testing.T, e *etcdtest.Cluster, release string) (address strin
 	})
 	c := must.Get(clientv3.New(clientv3.Config{Endpoints: []string{address}}))(t)
 	defer c.Close() // it was only asked
-	eventually(t, "the learner answers", func() error {
+	must.Eventually(t, "the learner answers", func() error {
 		_, err := c.Status(t.Context(), address)
 		return err
 	})

@@ -94,12 +94,12 @@ func (a *asker) join() error {
 func begin(t *testing.T, url string) *asker {
 	t.Helper()
 	a := open(t, url, secure.TLS{})
-	eventually(t, "join", a.join)
-	eventually(t, "claim", func() (err error) {
+	must.Eventually(t, "join", a.join)
+	must.Eventually(t, "claim", func() (err error) {
 		a.claim, err = a.coord.Claim(t.Context(), coord.Request{Worker: coord.AnyWorker, Latest: 1 << 40})
 		return err
 	})
-	eventually(t, "extend", a.extend)
+	must.Eventually(t, "extend", a.extend)
 	return a
 }
 
@@ -142,31 +142,12 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// eventually tries until there is no error.
-func eventually(t *testing.T, what string, try func() error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-		again, stop := context.WithTimeout(ctx, 20*time.Millisecond)
-		<-again.Done()
-		stop()
-	}
-}
-
 // says waits until an error has the text, and returns it without what was asked for: what is the
 // same for all who ask.
 func says(t *testing.T, who, want string, try func() error) string {
 	t.Helper()
 	var said string
-	eventually(t, who, func() error {
+	must.Eventually(t, who, func() error {
 		err := try()
 		if err == nil || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("it says %w; want %q", err, want)
@@ -323,9 +304,9 @@ func TestOneOfThreeFails(t *testing.T) {
 			running := begin(t, url)
 			fail()
 			for range 4 { // whichever member is asked
-				eventually(t, "a daemon that runs is granted more", running.extend)
+				must.Eventually(t, "a daemon that runs is granted more", running.extend)
 			}
-			eventually(t, "a daemon that starts", open(t, url, secure.TLS{}).takes)
+			must.Eventually(t, "a daemon that starts", open(t, url, secure.TLS{}).takes)
 		})
 	}
 }
@@ -352,7 +333,7 @@ func learnerAmong(t *testing.T, release string) {
 		}
 	}
 	for range 5 {
-		eventually(t, "join", open(t, both, secure.TLS{}).join) // connections to both come up first
+		must.Eventually(t, "join", open(t, both, secure.TLS{}).join) // connections to both come up first
 	}
 	url := urlOf("etcd", alone)
 	same(t, says(t, "a daemon that starts", learner, open(t, url, secure.TLS{}).join),

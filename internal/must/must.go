@@ -43,6 +43,22 @@ func Fail(t T, err, want error) {
 	}
 }
 
+// Eventually tries until there is no error, and ends the test with the last one after two minutes.
+func Eventually(t T, what string, try func() error) {
+	t.Helper()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for end := time.Now().Add(2 * time.Minute); ; <-again.C {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(what+":", err)
+		}
+	}
+}
+
 // Soon waits until something is so, and ends the test with a message if that takes a minute, which is
 // far longer than anything that is waited for takes on a busy machine.
 func Soon(t T, is func() bool, format string, args ...any) {
