@@ -69,7 +69,7 @@ func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 			return nil, err
 		}
 		if err != nil { // mostly there is no file descriptor left
-			l.log.Warn("a newcomer was not accepted; trying again", "error", err)
+			l.log.Warn("cannot accept a connection; retrying", "error", err)
 			select {
 			case <-time.After(acceptPause):
 			case <-ctx.Done():

@@ -196,7 +196,7 @@ func TestANewcomerIsAcceptedOnceThereAreDescriptors(t *testing.T) {
 		_, err := l.Await(ctx)
 		asked <- err
 	}()
-	must.Soon(t, func() bool { return strings.Contains(log.String(), "was not accepted") }, "the log says so")
+	must.Soon(t, func() bool { return strings.Contains(log.String(), "cannot accept a connection") }, "the log says so")
 	must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	must.Do(t, dialled.Close()) // it is accepted, and has nothing to say
 	must.Soon(t, func() bool { return strings.Contains(log.String(), "does not take over") }, "it is accepted")
