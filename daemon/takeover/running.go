@@ -70,10 +70,9 @@ func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 		}
 		if err != nil { // mostly there is no file descriptor left
 			l.log.Warn("cannot accept a connection; retrying", "error", err)
-			select {
-			case <-time.After(acceptPause):
-			case <-ctx.Done():
-			}
+			pause, cancel := context.WithTimeout(ctx, acceptPause)
+			<-pause.Done()
+			cancel()
 			continue
 		}
 		s, err := l.greet(ctx, link{c})
