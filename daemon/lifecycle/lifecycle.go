@@ -46,7 +46,7 @@ type Lifecycle struct {
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
-	// Open opens the coordinator. It is called until it succeeds once.
+	// Open opens the coordinator. It is called again where the servers went back before it was joined.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
 	Final func(error) bool
@@ -144,6 +144,10 @@ func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),
 	})
 	if err != nil {
+		if (errors.As(err, new(*coord.RestoredError)) || errors.Is(err, coord.ErrTurnedAway)) && !l.Machine.Changed() {
+			_ = (*coordinator).Close() // it holds nothing, and the next one has not seen what the servers were before
+			*coordinator = nil
+		}
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
 	}
 	if l.Joined != nil {

@@ -125,6 +125,22 @@ func TestJoinTriesAgain(t *testing.T) {
 	}
 }
 
+// Servers that went back while a start waited for a cluster are asked anew, as by one that has seen nothing.
+func TestJoinForgetsWhatItSawBeforeItJoined(t *testing.T) {
+	for _, err := range []error{&coord.RestoredError{Why: "it went back"}, coord.ErrTurnedAway} {
+		first, second := &office{answers: []error{coord.ErrNoCluster, err, errBusy}}, &office{}
+		opened := []*office{first, second}
+		l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) {
+			o := opened[0]
+			opened = opened[1:]
+			return o, nil
+		})
+		if c, got := l.Join(t.Context()); got != nil || c != coord.Coordinator(second) || first.closed != 1 || len(first.joined) != 2 {
+			t.Errorf("%v: joined %v, %v; the first was closed %d times and asked %d times", err, c, got, first.closed, len(first.joined))
+		}
+	}
+}
+
 // What stays as it is ends it at once.
 func TestJoinGivesUp(t *testing.T) {
 	for name, err := range map[string]error{"a layout": &coord.LayoutError{Ours: "a", Cluster: "b"}, "what the caller says": errBusy} {

@@ -132,7 +132,7 @@ func (s *Session) Held() int {
 	for _, c := range s.channels {
 		held += cap(c)
 	}
-	return held + cap(s.name) + 16*cap(s.work.taken) + s.transaction.held()
+	return held + cap(s.name) + 16*cap(s.work.taken) + s.transaction.Held()
 }
 
 // Arrived tells the source that requests have come behind the session's present one.

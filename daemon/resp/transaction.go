@@ -105,8 +105,8 @@ func watch(h *Handler, s *Session, _ [][]byte, out []byte) []byte {
 	return appendSimple(out, "OK")
 }
 
-// held is how many bytes of memory a transaction keeps; nil: none.
-func (t *Transaction) held() int {
+// Held is how many bytes of memory a transaction keeps; nil: none.
+func (t *Transaction) Held() int {
 	if t == nil {
 		return 0
 	}

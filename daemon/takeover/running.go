@@ -138,10 +138,7 @@ type Successor struct {
 func first(all []serve.Connection) []serve.Connection {
 	bytes := 0
 	for i, c := range all {
-		bytes += len(c.In) + len(c.Out)
-		if queued := c.Session.Transaction; queued != nil {
-			bytes += len(queued.Queue)
-		}
+		bytes += len(c.In) + len(c.Out) + c.Session.Transaction.Held()
 		if i == perMessage || i > 0 && bytes > messageBytes {
 			return all[:i]
 		}

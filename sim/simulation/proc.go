@@ -126,22 +126,24 @@ func (sim *Simulation) start(s *slot) {
 	}
 	p.makeLane(log)
 	p.incarnation = fmt.Sprintf("d%dS%dR%d", s.number, s.starts, p.random.Uint32())
-	p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
-	var err error
-	p.coord, err = claims.New(p.store, claims.Config{
-		Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Dead: s.before, Version: "sim", Boot: p.boot},
-		Clock:    p, Random: reader{p.random}, Log: log,
-	})
+	before := s.before
 	s.before = p.incarnation
-	if err != nil {
+	open := func(context.Context) (coord.Coordinator, error) {
+		p.store = tree.NewStore(sim.plan.Servers, p.incarnation, sim.plan.ShowsRestores, p)
+		var err error
+		p.coord, err = claims.New(p.store, claims.Config{
+			Identity: coord.Identity{Host: s.hostName, PID: int(s.starts), Incarnation: p.incarnation, Dead: before, Version: "sim", Boot: p.boot},
+			Clock:    p, Random: reader{p.random}, Log: log,
+		})
+		return record.Coordinator(shared{p.coord, p}, p.record), err
+	}
+	if _, err := open(p.ctx); err != nil { // the session is looked at before the first Open
 		sim.violate(s, "a coordinator cannot be made: %v", err)
 		return
 	}
 	p.lifecycle = &lifecycle.Lifecycle{
 		Holder: p.holder, Layout: sim.layout, Clock: p.known, Belief: sim.belief(), Coord: s.wrongly.coord(), Log: log,
-		Open: func(context.Context) (coord.Coordinator, error) {
-			return record.Coordinator(shared{p.coord, p}, p.record), nil
-		},
+		Open:   open,
 		Joined: func(cluster coord.Cluster) { p.cluster, p.joined = cluster.UUID, true },
 	}
 	sim.say(s, "starts")

@@ -65,12 +65,13 @@ func (p Protocol) Ask(ctx context.Context, s Server, whole bool) ([]byte, error)
 
 // exchange connects, and returns the answer.
 func (p Protocol) exchange(ctx context.Context, s Server, whole bool) ([]byte, error) {
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address)
+	raw, err := new(net.Dialer).DialContext(ctx, "tcp", s.Address)
 	if err != nil {
 		return nil, &dialError{err}
 	}
-	defer conn.Close() // it has served
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	defer raw.Close() // it has served
+	defer context.AfterFunc(ctx, func() { _ = raw.SetDeadline(time.Unix(1, 0)) })()
+	conn := raw
 	if s.TLS != nil {
 		config := s.TLS.Clone()
 		config.ServerName, _, _ = net.SplitHostPort(s.Address) // dialing it has shown that it can be split
