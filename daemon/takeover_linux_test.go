@@ -229,6 +229,7 @@ func TestATakeoverIntoAnotherClusterEndsTheConnections(t *testing.T) {
 	if is := after.info()["cluster_id"]; is == was {
 		t.Fatalf("the newcomer is in cluster %s", is)
 	}
+	must.Do(t, a.conn.SetReadDeadline(time.Now().Add(time.Minute)))
 	if _, err := a.replies.ReadByte(); err != io.EOF {
 		t.Errorf("the connection goes on: %v", err)
 	}

@@ -21,7 +21,9 @@ func TestIssuedIsTheMost(t *testing.T) {
 		lane := must.Get(generator.NewLane(layout, 0, l.worker, l.floor))(t)
 		lane.Raise(l.last)
 		lane.Take(0, l.last, 1)
-		k.end(lease{worker: l.worker, lane: lane})
+		if last := k.end(lease{worker: l.worker, lane: lane}); last != k.issued[l.worker] || last == (generator.Last{}) {
+			t.Fatalf("ended at %v, and known is %v", last, k.issued[l.worker])
+		}
 	}
 	for worker, want := range []generator.Tick{-1, 20, 0} { // of 0 no lane was ended
 		if got := k.issued[worker].Or(-1); got != want {

@@ -81,7 +81,7 @@ func TestAClaimThatIsMadeAgainIsSaid(t *testing.T) {
 		for n := range uint64(2) {
 			was := p.Holding()
 			p.revoke()
-			w.clock.Advance(window / 4)
+			w.clock.Advance([]time.Duration{window / 4, 2*window - wait}[n]) // the second time, its grant has ended
 			must.Do(t, p.Publish(t.Context()))
 			now := p.Holding()
 			if now.Claim == was.Claim || !now.Claimed || now.Worker != before.Worker || now.Opening != before.Opening || now.Granted <= was.Granted || p.inUse() != lane {

@@ -184,24 +184,21 @@ func TestANewcomerIsAcceptedOnceThereAreDescriptors(t *testing.T) {
 	path := filepath.Join(sockettest.Dir(t), "s")
 	var log logtest.Buffer
 	l := must.Get(Listen(path, "old", oursNow, log.At(hclog.Warn)))(t)
-	defer l.Close() // the file is the test's
 	asked := make(chan error, 1)
 	dialled := must.Get(net.Dial("unix", path+suffix))(t)
 	defer dialled.Close()
 	var limit unix.Rlimit
 	must.Do(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit), unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
 	go func() {
-		_, err := l.Await(ctx)
+		_, err := l.Await(t.Context())
 		asked <- err
 	}()
 	must.Soon(t, func() bool { return strings.Contains(log.String(), "cannot accept a connection") }, "the log says so")
 	must.Do(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	must.Do(t, dialled.Close()) // it is accepted, and has nothing to say
 	must.Soon(t, func() bool { return strings.Contains(log.String(), "does not take over") }, "it is accepted")
-	stop()
-	must.Fail(t, <-asked, context.Canceled)
+	must.Do(t, l.Close())
+	must.Fail(t, <-asked, net.ErrClosed)
 }
 
 // A COMMIT that tells of more than came leaves nobody who goes on: the one that sent it has ended.
