@@ -74,7 +74,7 @@ func (e *AheadError) Error() string {
 // ExhaustedError means that every worker ID is held by a live claim.
 type ExhaustedError struct {
 	Held    int // worker IDs with a live claim, or with a damaged record
-	Workers int // worker IDs that the layout has
+	Workers int // worker IDs that the cluster assigns
 }
 
 func (e *ExhaustedError) Error() string {

@@ -56,7 +56,7 @@ type parts struct {
 	lifecycle   *lifecycle.Lifecycle
 	running     sync.WaitGroup
 	stop        context.CancelFunc
-	failed      chan error        // has room for one from each part
+	failed      chan error        // has room for one from each part that can fail
 	coordinator coord.Coordinator // nil: none was opened. It is there once all have ended
 	left        bool              // end has been called
 }

@@ -50,7 +50,7 @@ const (
 )
 
 // Lane is one worker ID being issued from. All methods are safe for concurrent
-// use. All but Raise, Cut and Close, which take turns, are lock-free.
+// use. All but Raise and Cut, which take turns, are lock-free.
 type Lane struct {
 	// Immutable.
 	layout    *Layout
@@ -70,7 +70,7 @@ type Lane struct {
 	machine   Generation // that the lane was made in
 	ring      ring
 	_         [cacheLine]byte
-	ceiling   atomic.Int64 // written a few times a second
+	ceiling   atomic.Int64 // written once a publish
 	_         [cacheLine]byte
 	highest   atomic.Int64 // written once a tick
 	_         [cacheLine]byte

@@ -40,7 +40,7 @@ type Config struct {
 	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
 	// All coordinators of one tree agree on it.
 	StartOffset bool
-	// Clock tells since when a claim is held, for people to read;
+	// Clock times retries, and tells people since when a claim is held;
 	// clockguard.System if nil.
 	Clock clockguard.Clock
 	// Random is where tokens, UUIDs and choices come from; crypto/rand if nil.

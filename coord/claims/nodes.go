@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// nodes are the claim nodes of this incarnation: those in use, and orphans.
+// nodes are the claim nodes of this incarnation in use, and orphans.
 type nodes struct {
 	store       Store
 	cluster     *membership
@@ -23,10 +23,10 @@ type nodes struct {
 	publishes  int             // since the last one that looked for orphans
 }
 
-// An orphan is a claim node of this incarnation that nothing uses: the reply to
-// its creation or deletion was lost, or its caller gave up. It bars its worker ID
-// until it is deleted or the session ends. Nodes are told apart by their tokens: a
-// store may complete a name only when it makes the node.
+// An orphan is a claim node of this incarnation that nothing uses, or of a dead one:
+// the reply to its creation or deletion was lost, or its caller gave up. It bars its
+// worker ID until it is deleted or the session ends. Nodes are told apart by their
+// tokens: a store may complete a name only when it makes the node.
 
 // searchesEach is how many publishes look for orphans after each event that can leave
 // one. A request can reach the servers after its caller gave up on it, so one look

@@ -31,7 +31,7 @@ type search struct {
 	want    int               // how many are enough
 
 	taken    map[int]bool // worker IDs with a claim, and those whose records are damaged
-	orphans  []Node       // claims of our own that nothing uses
+	orphans  []Node       // see nodes
 	passed   int          // how many worker IDs were looked at
 	records  int          // how many of them have a record
 	suitable int          // how many of those are free, and the caller is willing to wait for their floors

@@ -40,7 +40,7 @@ type Config struct {
 	Adopt bool
 	// FUSE lets the directory lie on FUSE.
 	FUSE bool
-	// Clock tells since when a claim is held, for people to read; clockguard.System if nil.
+	// Clock times retries, and tells people since when a claim is held; clockguard.System if nil.
 	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger

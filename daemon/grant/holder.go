@@ -67,7 +67,7 @@ type Holder struct {
 	expired  atomic.Bool                    // a session has expired: the claim may be lost
 
 	failure   atomic.Pointer[condition.Condition] // what keeps the ceiling from rising; nil: nothing
-	again     atomic.Int64                        // when a worker ID may be asked for again, by the monotonic clock; 0: the last answer was no other
+	again     atomic.Int64                        // when a worker ID may be asked for again, by the monotonic clock; 0: at once
 	published atomic.Int64                        // see Holding.Published
 	stuck     atomic.Int64                        // since when the clock keeps IDs from being issued, by that clock; 0: it does not
 
