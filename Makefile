@@ -45,7 +45,7 @@ release: ## archives, packages, SBOMs, images and checksums for amd64 and arm64
 	@cd $(DIST) && sha256sum * >SHA256SUMS && cat SHA256SUMS
 
 # The last line says `N passed, N failed, N skipped`. In CI, what is missing fails its tests.
-test: ## all tests, and the race detector where goroutines share state
+test: ## tests, with the race detector where goroutines share state
 	@scripts/need race zookeeper etcd
 	@scripts/test
 

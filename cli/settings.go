@@ -48,7 +48,7 @@ func (s *settings) flags() []urfave.Flag {
 			Usage: "limit the `NUMBER` of IDs in one request"},
 
 		&urfave.DurationFlag{Name: "idle-timeout", Destination: &c.Socket.IdleTimeout, Value: c.Socket.IdleTimeout, Category: "Socket", DefaultText: "never",
-			Usage: "close a connection without a request for this `DURATION`; 0: never"},
+			Usage: "close a connection without a request for this `DURATION`; 0: never, over HTTP 2m"},
 		&urfave.GenericFlag{Name: "allow-uid", Value: (*numbers)(&c.Socket.AllowUIDs), Category: "Socket", DefaultText: "everybody who can open the socket",
 			Usage: "accept only these users, root and the daemon's own: `UIDS`, separated by commas"},
 		&urfave.GenericFlag{Name: "allow-gid", Value: (*numbers)(&c.Socket.AllowGIDs), Category: "Socket",
