@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/flakeward/flakeward/clockguard"
@@ -11,10 +12,8 @@ import (
 )
 
 const (
-	// membersTimeout bounds the listing of the members.
-	membersTimeout = time.Second
-	// firstAsk and lastAsk bound the time between two questions about one step. The longer a hold has
-	// lasted, the rarer they are: each lists the members.
+	// firstAsk and lastAsk bound the time between two questions about one step, and how long one may
+	// take. The longer a hold has lasted, the rarer they are: each lists the members.
 	firstAsk = time.Second
 	lastAsk  = 15 * time.Second
 	// settled is how long Settle waits for a step. Watch wakes it at each, so any time will do.
@@ -76,12 +75,13 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 	var last error
 	var owed bool // a line has to say so
 	var lines lines
+	again := firstAsk
 	next := l.Clock.Now().Mono // when the members may be listed
 	var met bool               // another member was listed,
 	var seen clockguard.Mono   // last then
 	for ctx.Err() == nil {
 		if _, _, held := l.Clock.Holding(); !held {
-			last, owed = nil, false
+			last, owed, again = nil, false, firstAsk
 			clockguard.Pause(ctx, l.Clock, settled, l.wake())
 			continue
 		}
@@ -90,7 +90,7 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			continue
 		}
 		next = l.Clock.Now().Mono + clockguard.Mono(firstAsk)
-		e, _ := l.evidence(ctx, clockguard.Evidence{})
+		e, _ := l.evidence(ctx, again, clockguard.Evidence{})
 		hold, wall, held := l.Clock.Holding()
 		if !held || ctx.Err() != nil {
 			continue
@@ -125,12 +125,13 @@ func (l *Lifecycle) Settle(ctx context.Context, issuer Issuer) {
 			l.Events.Happened(condition.ClockHeld)
 			l.saidHeld.Store(true)
 		}
-		again := min(max(e.Held/4, firstAsk), lastAsk)
+		again = min(max(e.Held/4, firstAsk), lastAsk)
+		pause := again
 		if c.For > 0 {
-			again = min(again, c.For)
+			pause = min(pause, c.For)
 		}
-		next = min(next, l.Clock.Now().Mono+clockguard.Mono(again))
-		clockguard.Pause(ctx, l.Clock, again, l.wake())
+		next = min(next, l.Clock.Now().Mono+clockguard.Mono(pause))
+		clockguard.Pause(ctx, l.Clock, pause, l.wake())
 	}
 }
 
@@ -143,26 +144,26 @@ func limit(d time.Duration) string {
 }
 
 // evidence completes what is known of a clock that is ahead, or of a start's: what the other
-// members have published, and what the kernel says.
-func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
+// members have published, asked within limit, and what the kernel says.
+func (l *Lifecycle) evidence(ctx context.Context, limit time.Duration, e clockguard.Evidence) (_ clockguard.Evidence, failed error) {
 	e.Window = time.Duration(l.Holder.Window()) * l.Layout.TickLength()
 	_, e.Synchronised = l.Clock.Synchronised()
+	e.Unlisted = true // until they are listed
 	coordinator := l.coordinator.Load()
 	if coordinator == nil {
-		e.Unlisted = true
 		return e, nil
 	}
-	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, membersTimeout)
+	ctx, cancel := clockguard.WithTimeout(ctx, l.Clock, limit)
 	defer cancel()
 	members, err := (*coordinator).Members(ctx)
-	if err != nil {
-		l.Log.Debug("the members cannot be listed", "error", err)
-		e.Unlisted = true
-		return e, err
-	}
 	if at := (*coordinator).Known().Trusted; at > 0 {
 		e.Trusted = l.Layout.UnixNanos(at)
 	}
+	if err != nil {
+		l.Log.Debug("the members cannot be listed", "error", err)
+		return e, err
+	}
+	e.Unlisted = false
 	own := l.Holder.Holding().Claim
 	boot := l.Clock.BootID()
 	for _, m := range members {
@@ -179,25 +180,25 @@ func (l *Lifecycle) evidence(ctx context.Context, e clockguard.Evidence) (_ cloc
 }
 
 // verify decides which time a start that knows of no earlier one goes on from. Whether there are
-// other members has to be known for that. It returns when ctx ends, too.
-func (l *Lifecycle) verify(ctx context.Context) {
-	for ctx.Err() == nil && !l.resumed {
-		shown := l.Clock.Shown()
-		e, failed := l.evidence(ctx, clockguard.Evidence{Wall: shown.Wall, Start: true})
-		c := l.Belief.Decide(e)
-		switch {
-		case c.Followed:
-			l.Log.Info("the time is the clock's", "why", c.Why, "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
-		case e.Unlisted:
-			l.Holder.NotJoined(failed)
-			clockguard.Pause(ctx, l.Clock, firstAsk, l.wake())
-			continue
-		default: // Watch finds what the clock is ahead of that
-			shown.Wall = e.Newest()
-		}
-		l.Clock.Confirm(shown)
-		l.resumed = true
+// other members has to be known for that: they are listed within listing.
+func (l *Lifecycle) verify(ctx context.Context, listing time.Duration) error {
+	if l.resumed {
+		return nil
 	}
+	shown := l.Clock.Shown()
+	e, failed := l.evidence(ctx, listing, clockguard.Evidence{Wall: shown.Wall, Start: true})
+	c := l.Belief.Decide(e)
+	switch {
+	case c.Followed:
+		l.Log.Info("the time is the clock's", "why", c.Why, "clock", time.Unix(0, shown.Wall).UTC().Format(time.RFC3339))
+	case e.Unlisted:
+		return fmt.Errorf("coordinator %q: %w", l.Coord, failed)
+	default: // Watch finds what the clock is ahead of that
+		shown.Wall = e.Newest()
+	}
+	l.Clock.Confirm(shown)
+	l.resumed = true
+	return nil
 }
 
 // Time is a process's known time as it hands that to the one that takes over, and CLOCK_BOOTTIME of

@@ -23,6 +23,8 @@ import (
 const (
 	// joinTimeout bounds one try to join.
 	joinTimeout = 2 * time.Second
+	// lastListing bounds the longest listing of the members: many may be starting at once.
+	lastListing = time.Minute
 	// firstJoinRetry and lastJoinRetry bound the time between tries.
 	firstJoinRetry = 100 * time.Millisecond
 	lastJoinRetry  = 2 * time.Second
@@ -46,7 +48,7 @@ type Lifecycle struct {
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
-	// Open opens the coordinator. It is called again where the servers went back before it was joined.
+	// Open opens the coordinator. It is called again where the servers went back before anything was claimed.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
 	Final func(error) bool
@@ -94,30 +96,32 @@ func Limits(layout *generator.Layout, datacenter uint64, maxSleep time.Duration)
 // opened, for Leave. It waits until the clock of a start that knows of no earlier time is
 // confirmed. It waits for a cluster to be made; one that this daemon does not fit into is an error.
 func (l *Lifecycle) Join(ctx context.Context) (coord.Coordinator, error) {
-	retry := firstJoinRetry
+	retry, listing := firstJoinRetry, firstAsk
 	var coordinator coord.Coordinator
 	var said string
 	for {
-		try, cancel := clockguard.WithTimeout(ctx, l.Clock, joinTimeout)
-		err := l.try(ctx, try, &coordinator)
-		cancel()
+		err := l.try(ctx, &coordinator)
+		if err == nil {
+			err = l.verify(ctx, listing)
+			listing = min(2*listing, lastListing)
+		}
 		switch {
 		case err == nil:
-			l.coordinator.Store(&coordinator)
-			l.verify(ctx)
 			return coordinator, nil
 		case errors.As(err, new(*coord.LayoutError)), l.Final != nil && l.Final(err):
 			return coordinator, err
 		case ctx.Err() != nil:
 			return coordinator, nil
+		case l.Machine.Changed(), coordinator == nil:
+		case errors.As(err, new(*coord.RestoredError)), errors.Is(err, coord.ErrTurnedAway), errors.Is(err, coord.ErrOtherCluster):
+			_ = coordinator.Close() // it holds nothing, and the next one has not seen what the servers were before
+			coordinator = nil
+			l.coordinator.Store(nil)
 		}
 		l.Holder.NotJoined(err)
 		if text := err.Error(); text != said {
-			line := []any{"error", err}
-			if c, ok := l.Holder.Condition().(*condition.Condition); ok {
-				line = []any{"code", c.Code, "error", err, "do", c.Do()}
-			}
-			l.Log.Warn("waiting for the coordinator: cannot join the cluster", line...)
+			code := condition.Of(err)
+			l.Log.Warn("waiting for the coordinator: cannot join the cluster", "code", code, "error", err, "do", code.Do())
 			l.status("waiting for the coordinator: " + text)
 			said = text
 		}
@@ -128,32 +132,33 @@ func (l *Lifecycle) Join(ctx context.Context) (coord.Coordinator, error) {
 	}
 }
 
-// try opens the coordinator, unless an earlier try has, and joins within try.
-func (l *Lifecycle) try(ctx, try context.Context, coordinator *coord.Coordinator) error {
+// try opens the coordinator, and joins, unless an earlier try has.
+func (l *Lifecycle) try(ctx context.Context, coordinator *coord.Coordinator) (err error) {
 	if *coordinator == nil {
-		c, err := l.Open(ctx)
-		if err != nil {
+		if *coordinator, err = l.Open(ctx); err != nil {
 			return fmt.Errorf("coordinator %q: %w", l.Coord, err)
 		}
-		*coordinator = c
 	}
-	cluster, err := (*coordinator).Join(try, coord.Layout{
+	if l.coordinator.Load() != nil {
+		return nil
+	}
+	c := *coordinator
+	try, cancel := clockguard.WithTimeout(ctx, l.Clock, joinTimeout)
+	defer cancel()
+	cluster, err := c.Join(try, coord.Layout{
 		Text:    LayoutText(l.Layout, l.Holder.Datacenter),
 		Workers: min(l.Layout.Workers(), coord.MaxWorkers),
 		Window:  l.Holder.Window(),
 		Now:     max(0, l.Layout.TickAt(l.Clock.Now().Wall)),
 	})
 	if err != nil {
-		if (errors.As(err, new(*coord.RestoredError)) || errors.Is(err, coord.ErrTurnedAway)) && !l.Machine.Changed() {
-			_ = (*coordinator).Close() // it holds nothing, and the next one has not seen what the servers were before
-			*coordinator = nil
-		}
 		return fmt.Errorf("coordinator %q: %w", l.Coord, err)
 	}
 	if l.Joined != nil {
 		l.Joined(cluster)
 	}
-	l.Holder.Attach(*coordinator, cluster)
+	l.Holder.Attach(c, cluster)
+	l.coordinator.Store(&c)
 	l.Log.Info("joined the cluster", "coordinator", l.Coord, "cluster", cluster.UUID)
 	return nil
 }

@@ -1,6 +1,7 @@
 package lifecycle_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -57,16 +58,20 @@ type office struct {
 	closed  int
 	members func() []coord.Member // nil: none
 	listed  int                   // how many times they were
-	hidden  int                   // how many times they cannot be
+	hidden  int                   // how many times they cannot be,
+	why     error                 // and why; nil: errBusy
+	limits  []time.Duration       // how long each listing might take
 	trusted generator.Tick        // coord.Cluster.Trusted
 }
 
 func (o *office) Known() coord.Cluster { return coord.Cluster{Trusted: o.trusted} }
 
-func (o *office) Members(context.Context) ([]coord.Member, error) {
+func (o *office) Members(ctx context.Context) ([]coord.Member, error) {
+	end, _ := ctx.Deadline()
+	o.limits = append(o.limits, time.Until(end))
 	if o.hidden > 0 {
 		o.hidden--
-		return nil, errBusy
+		return nil, cmp.Or(o.why, errBusy)
 	}
 	o.listed++
 	if o.members == nil {
@@ -125,31 +130,56 @@ func TestJoinTriesAgain(t *testing.T) {
 	}
 }
 
-// Servers that went back while a start waited for a cluster are asked anew, as by one that has seen nothing.
-func TestJoinForgetsWhatItSawBeforeItJoined(t *testing.T) {
-	for _, err := range []error{&coord.RestoredError{Why: "it went back"}, coord.ErrTurnedAway} {
-		first, second := &office{answers: []error{coord.ErrNoCluster, err, errBusy}}, &office{}
-		opened := []*office{first, second}
-		l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) {
-			o := opened[0]
-			opened = opened[1:]
-			return o, nil
-		})
-		if c, got := l.Join(t.Context()); got != nil || c != coord.Coordinator(second) || first.closed != 1 || len(first.joined) != 2 {
-			t.Errorf("%v: joined %v, %v; the first was closed %d times and asked %d times", err, c, got, first.closed, len(first.joined))
+// Servers that went back while a start waited for a cluster, or for the list of its members, are asked
+// anew, as by one that has seen nothing.
+func TestJoinForgetsWhatItSawBeforeItHeldAnything(t *testing.T) {
+	for _, err := range []error{&coord.RestoredError{Why: "it went back"}, coord.ErrTurnedAway, coord.ErrOtherCluster} {
+		for _, first := range []*office{{answers: []error{coord.ErrNoCluster, err, errBusy}}, {answers: []error{errBusy}, hidden: 100, why: err}} {
+			joinsAnew(t, err, first)
 		}
 	}
 }
 
-// What stays as it is ends it at once.
+func joinsAnew(t *testing.T, err error, first *office) {
+	t.Helper()
+	second := &office{}
+	opened := []*office{first, second}
+	l, cluster := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) {
+		o := opened[0]
+		opened = opened[1:]
+		return o, nil
+	})
+	if c, got := l.Join(t.Context()); got != nil || c != coord.Coordinator(second) || first.closed != 1 || len(first.joined) != 2 || *cluster == "" || second.listed != 1 {
+		t.Errorf("%v: joined %v, %v; the first was closed %d times and asked %d times", err, c, got, first.closed, len(first.joined))
+	}
+}
+
+// The more members there are, or start beside it, the longer a listing may take.
+func TestAListingOfTheMembersMayTakeEverLonger(t *testing.T) {
+	o := &office{hidden: 8}
+	l, _ := newLifecycle(t, &hands{}, func(context.Context) (coord.Coordinator, error) { return o, nil })
+	must.Get(l.Join(t.Context()))(t)
+	for i, limit := range o.limits {
+		if i > 0 && limit < min(o.limits[i-1]+time.Second/2, 50*time.Second) || limit > time.Minute {
+			t.Errorf("the listings might take %v", o.limits)
+		}
+	}
+	if len(o.limits) != 9 || len(o.joined) != 1 {
+		t.Errorf("listed %d times, and joined %d times", len(o.limits), len(o.joined))
+	}
+}
+
+// What stays as it is ends it at once, also where only the list of the members shows it.
 func TestJoinGivesUp(t *testing.T) {
 	for name, err := range map[string]error{"a layout": &coord.LayoutError{Ours: "a", Cluster: "b"}, "what the caller says": errBusy} {
-		clock, o := &hands{}, &office{answers: []error{err}}
-		l, cluster := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
-		l.Final = func(err error) bool { return errors.Is(err, errBusy) }
-		c, got := l.Join(t.Context())
-		if !errors.Is(got, err) || !strings.Contains(got.Error(), `coordinator "there"`) || c != coord.Coordinator(o) || len(clock.slept) > 0 || *cluster != "" {
-			t.Errorf("%s: %v, %v, after pauses of %v", name, c, got, clock.slept)
+		for _, o := range []*office{{answers: []error{err}}, {hidden: 1, why: err}} {
+			clock := &hands{}
+			l, cluster := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
+			l.Final = func(err error) bool { return errors.Is(err, errBusy) }
+			c, got := l.Join(t.Context())
+			if !errors.Is(got, err) || !strings.Contains(got.Error(), `coordinator "there"`) || c != coord.Coordinator(o) || len(clock.slept) > 0 || *cluster == "" != (o.why == nil) {
+				t.Errorf("%s: %v, %v, after pauses of %v", name, c, got, clock.slept)
+			}
 		}
 	}
 }
