@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	// callTimeout bounds one exchange with the coordinator. A write whose outcome is unknown is
-	// asked about again, so nothing is lost by giving up early.
+	// callTimeout bounds one exchange with the coordinator. A write without an answer is sent again.
 	callTimeout = 3 * time.Second
 	// firstTimeout bounds one while no grant is there to be extended: many daemons may be claiming at
 	// once.

@@ -192,13 +192,21 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 // A server that lags tells an old raise, which cuts the lane although its grant is extended. Then it is
 // changed for another, or, where all are held, opened anew: it would stay cut for ever, and nobody would know.
 func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
-	for name, alone := range map[string]bool{"others are free": true, "all are held": false} {
+	for name, refused := range map[string]int{"others are free": -1, "all are held": 0, "all are held, and the release fails": 2} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, w *fixture) {
+				alone, refused := refused < 0, refused
 				for i := 1; !alone && i < w.layout.Workers(); i++ {
 					w.host(fmt.Sprint("R", i)).start()
 				}
 				a := w.host("A").start()
+				a.coord.before = func(call string) error {
+					if call == "release" && refused > 0 {
+						refused--
+						return errCut
+					}
+					return nil
+				}
 				a.issueAll()
 				had, lane := a.Holding(), a.inUse()
 				a.Learn(func() coord.Cluster {

@@ -130,10 +130,11 @@ func (k *Holder) take(ctx context.Context, next step) error {
 			k.why = condition.MarksRaised
 		}
 		err := k.claim(ctx, true)
-		if errors.As(err, new(*coord.ExhaustedError)) && cur.cut && cur.ceiling() <= k.tick() {
-			err = k.release(ctx, cur) // it issues nothing more, and is the only one to be had: it is opened anew
+		if !errors.As(err, new(*coord.ExhaustedError)) || !cur.cut || cur.ceiling() > k.tick() {
+			return err
 		}
-		return err
+		k.change(func() { k.end(cur); k.retiring, k.current = k.current, none() }) // the only one to be had: it is opened anew
+		return nil
 	default: // As long as the lane has a grant to go on with, only a worker ID that serves at once is better.
 		return k.claim(ctx, cur.ceiling() > k.latest())
 	}
