@@ -3,11 +3,13 @@ package claims
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/coord/coordtest"
+	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
 
@@ -207,6 +209,29 @@ func TestJudge(t *testing.T) {
 		if errors.Is(err, coord.ErrOtherCluster) != errors.Is(again, coord.ErrOtherCluster) {
 			t.Errorf("%s: %v, and then %v", name, err, again)
 		}
+	}
+}
+
+// A raise never lowers the floor, so a lower one is of servers that went back, or of one that lags: no claim
+// is made by it, and the next raise is learned all the same.
+func TestAFloorThatWentBackIsNoRaise(t *testing.T) {
+	s, c := newScripted(t)
+	floors, asked := []int{7, 5, 9}, 0
+	s.history = func(layout Entry) (Entry, error) {
+		if asked++; asked%2 == 0 { // the request is made again, as of the raise
+			return Entry{}, nil
+		}
+		floor := floors[0]
+		floors = floors[1:]
+		record := fmt.Sprintf(`{"layout":"l","uuid":"u","identity":"i","workers":8,"floor":%d,"era":"E%d"}`, floor, floor)
+		return Entry{}, &MovedError{Found: Entry{Value: []byte(record), Version: layout.Version + 1}}
+	}
+	for _, want := range []generator.Tick{7, 7, 9} {
+		_, err := c.History(t.Context(), 1)
+		if back := errors.As(err, new(*coord.RestoredError)); back != (asked == 3) || c.Known().Raise.Floor != want {
+			t.Errorf("request %d: %v, and %+v is known", asked, err, c.Known().Raise)
+		}
+		asked += asked % 2
 	}
 }
 

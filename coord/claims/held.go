@@ -197,11 +197,12 @@ func (h *held) send(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			h.version = stored.Version
 			if !bytes.Equal(stored.Value, encode(h.record)) {
 				done = Written{Record: stored, Claimed: h.Name() != ""}
 				return nil
 			}
-			h.identity, h.version = identity, stored.Version
+			h.identity = identity
 		}
 		sent.Record.Version = h.version
 		done, err = h.c.store.Write(ctx, j.entry, sent)

@@ -225,6 +225,8 @@ func (m *membership) judge(j *cluster, told coord.Raise, moved *MovedError) erro
 		return fmt.Errorf("%s: %w", m.store.Name(), moved.Restored)
 	case now.served() != nil:
 		return fmt.Errorf("%s: %w", m.store.Name(), now.served())
+	case now.Floor < j.floor: // no raise lowers it. It is not final: a server that lags tells an old one, too
+		return fmt.Errorf("%s: %w", m.store.Name(), &coord.RestoredError{Why: fmt.Sprintf("the floor went back from %d to %d", j.floor, now.Floor)})
 	case now.Layout != j.text:
 		return fmt.Errorf("%s: %w", m.store.Name(), &coord.LayoutError{Ours: j.text, Cluster: now.Layout})
 	}
