@@ -261,8 +261,8 @@ func (b booted) Boot() int64                         { return int64(b.clock.mono
 func (b booted) BootID() string                      { return "boot" }
 func (b booted) Synchronised() (time.Duration, bool) { return 0, b.synchronised }
 
-// A daemon that takes over in a hold goes on in that hold, whatever its clock shows by then, and asks
-// nobody.
+// A daemon that takes over in a hold goes on in that hold, whatever its clock shows by then, and
+// asks nobody.
 func TestAnUpdateInAHoldIsNoWayAroundIt(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -131,10 +131,11 @@ func TestAHoldThatWasSaidEndsWithALine(t *testing.T) {
 	}
 }
 
-// A start waits until the members can be listed: there may be some that the clock is ahead of.
+// A start waits until the members can be listed, which may take ever longer: there may be some that
+// the clock is ahead of.
 func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 	for _, trust := range []bool{false, true} {
-		clock, o := &hands{}, &office{hidden: 3}
+		clock, o := &hands{}, &office{hidden: 8}
 		l, _ := newLifecycle(t, clock, func(context.Context) (coord.Coordinator, error) { return o, nil })
 		l.Belief.Trust = trust
 		clock.each = func() {
@@ -145,6 +146,9 @@ func TestMembersThatCannotBeListedAreNotNone(t *testing.T) {
 		must.Get(l.Join(t.Context()))(t)
 		if waited := clock.mono > 0; waited == trust {
 			t.Errorf("the clock is trusted: %v, and the start has waited for %v", trust, clock.mono)
+		}
+		if first, last := o.limits[0], o.limits[len(o.limits)-1]; first > 3*time.Second/2 || !trust && (last < 30*time.Second || last > time.Minute) {
+			t.Errorf("the listings might take %v", o.limits)
 		}
 	}
 }

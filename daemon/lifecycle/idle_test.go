@@ -12,7 +12,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// While nothing is issued the clock is looked at rarely, unless the machine shows when it is copied.
+// While nothing is issued the clock is looked at rarely, unless the machine shows copies.
 func TestWatchLooksRarelyWhileNothingIsIssued(t *testing.T) {
 	for name, c := range map[string]struct {
 		idle    time.Duration // since the last ID

@@ -226,8 +226,8 @@ func TestALostWorkerIDIsToldAsItHappens(t *testing.T) {
 	o.told(said, want)
 }
 
-// A stop that goes on for another reason is the same stop, and is told once: it began when the grant
-// ended, after the last ID.
+// A stop that goes on for another reason is the same stop, and is told once: it began when the
+// grant ended, after the last ID.
 func TestAStopThatGoesOnForAnotherReasonKeepsItsBeginning(t *testing.T) {
 	o := newOutage(t, 20*time.Second)
 	said := o.run(31*time.Second, map[time.Duration]func(){
