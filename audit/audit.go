@@ -6,8 +6,7 @@
 // by the drills' client; package history reads the coordinator's store. Package received
 // judges where no daemon wrote a log.
 //
-// It reads the evidence as streams, a few times over, and works on rows of IDs within
-// one tick.
+// It reads the evidence as streams, a few times over, and works on rows of IDs within one tick.
 package audit
 
 import (
@@ -25,8 +24,8 @@ type Cluster struct {
 	Layout  *generator.Layout
 	Hosts   []Host
 	History []history.Version
-	// Floor is the tick that the cluster was made with: each opening is granted what is above it. Of
-	// trees that were wiped it is that of the first.
+	// Floor is the tick that the cluster was made with: each opening is granted what is above it.
+	// Of trees that were wiped it is that of the first.
 	Floor generator.Tick
 	// Raises are all raises of that floor, in the order in which they were made.
 	Raises []Raise
@@ -35,9 +34,9 @@ type Cluster struct {
 	Past [][]history.Version
 	// Unordered leaves out the invariants of order, Rising and Skewed. Their findings say so.
 	Unordered bool
-	// Lead, if it is above 0, is how far ahead of the true time an ID may be when its daemon records
-	// it. Wall is what a right clock shows when the times in the evidence are 0, in nanoseconds since
-	// 1970.
+	// Lead, if it is above 0, is how far ahead of the true time an ID may be when its daemon
+	// records it. Wall is what a right clock shows when the times in the evidence are 0, in
+	// nanoseconds since 1970.
 	Lead time.Duration
 	Wall int64
 
@@ -47,8 +46,9 @@ type Cluster struct {
 	asIs bool // times are told as they are in the evidence
 }
 
-// Raise says that an operator has raised the cluster's floor. Who opens a record from then on begins
-// above it. Who learns of it issues nothing above it from what was opened before: its lanes are cut.
+// Raise says that an operator has raised the cluster's floor. Who opens a record from then on
+// begins above it. Who learns of it issues nothing above it from what was opened before: its lanes
+// are cut.
 type Raise struct {
 	Tree  int           // in which it was made: an index of Past, or their number for the one of History
 	Last  int           // the last tree that has it: those from Tree on were put back from copies that had it

@@ -14,11 +14,12 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// patience bounds the search for an order of one worker ID's calls, which takes well below a second.
+// patience bounds the search for an order of one worker ID's calls, which takes well below a
+// second.
 const patience = time.Minute
 
-// linearizable is whether the calls can be judged. They cannot where the coordinator lost what it had
-// stored, or where an operator raised the cluster's floor: when that took place nobody records.
+// linearizable is whether the calls can be judged. They cannot where the coordinator lost what it
+// had stored, or where an operator raised the cluster's floor: when that took place nobody records.
 func (c Cluster) linearizable() bool {
 	if !c.Linear || len(c.Past) > 0 || len(c.Raises) > 0 {
 		return false

@@ -29,8 +29,8 @@ type opening struct {
 // write is one version of a record, and the ceiling that it found.
 type write struct{ found, stored generator.Tick }
 
-// acknowledged reports whether a ceiling that the holder was told of, after all those before, is of a
-// write that was stored: each is of one of its own, in their order. Those in between were stored
+// acknowledged reports whether a ceiling that the holder was told of, after all those before, is of
+// a write that was stored: each is of one of its own, in their order. Those in between were stored
 // too, and their replies lost.
 func (o *opening) acknowledged(ceiling generator.Tick) bool {
 	for i := o.matched; i < len(o.written); i++ {

@@ -22,7 +22,8 @@ func (l *lease) giveBack(last, ceiling generator.Tick) {
 	l.store(ceiling)
 }
 
-// A record's ceiling only rises, but for a release: down to the opening's floor or to the last tick.
+// A record's ceiling only rises, but for a release: down to the opening's floor or to the last
+// tick.
 func TestPlantedLowerings(t *testing.T) {
 	const most = 1000 // ticks of a grant
 	// second is a lease of worker ID 9 whose floor is above 0.

@@ -7,9 +7,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// told is what one start of a daemon was told of raises: whoever makes a call after a raise, and has
-// its answer, knows of the newest one. Of a tree that another has replaced it cannot be told what it has
-// answered: it may have been a raise of its own.
+// told is what one start of a daemon was told of raises: whoever makes a call after a raise, and
+// has its answer, knows of the newest one. Of a tree that another has replaced it cannot be told
+// what it has answered: it may have been a raise of its own.
 type told struct {
 	raises []Raise // of the last tree
 	all    []Raise // of those before it, too
@@ -72,8 +72,8 @@ func newestOf(raises []Raise, by evidence.Mono) (Raise, bool) {
 	return raises[made-1], true
 }
 
-// cuts returns the lowest floor that an opening's lane is cut at, for what is recorded at an instant.
-// What was taken before the daemon knew may be recorded a little later.
+// cuts returns the lowest floor that an opening's lane is cut at, for what is recorded at an
+// instant. What was taken before the daemon knew may be recorded a little later.
 func (t *told) cuts(h *held, at evidence.Mono) (lowest generator.Tick, cut bool) {
 	if h == nil || h.known == nil {
 		return 0, false

@@ -16,8 +16,8 @@ type Reported struct {
 	Steps   []Step
 }
 
-// JudgeReported is Judge for evidence in memory. It ignores c.Hosts. Its texts give times as they are in
-// the evidence, not from the first start of a daemon.
+// JudgeReported is Judge for evidence in memory. It ignores c.Hosts. Its texts give times as they
+// are in the evidence, not from the first start of a daemon.
 func JudgeReported(c Cluster, hosts []Reported) (Verdict, error) {
 	sites := make([]site, len(hosts))
 	for i, h := range hosts {

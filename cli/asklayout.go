@@ -37,8 +37,8 @@ func (f *layoutFlags) flags() []urfave.Flag {
 			Usage: "use this cluster `UUID` for IDs in the form uuid, such as an earlier cluster's"})
 }
 
-// layout finds the layout to go by. That there is no daemon to ask is no error, but said to the error
-// output.
+// layout finds the layout to go by. That there is no daemon to ask is no error, but said to the
+// error output.
 func (f *layoutFlags) layout(c *urfave.Context) (*generator.Layout, error) {
 	if c.IsSet(layoutName) {
 		return parseLayout(f.text)

@@ -22,7 +22,8 @@ func checks(t *testing.T, args ...string) (string, error) {
 	return out, err
 }
 
-// The command lists all that it finds, ends with 1 whatever that is and wherever, and writes nothing.
+// The command lists all that it finds, ends with 1 whatever that is and wherever, and writes
+// nothing.
 func TestCheckListsEveryProblem(t *testing.T) {
 	dir := sockettest.Dir(t)
 	socket, directory := filepath.Join(dir, "new", "s"), "dir:"+filepath.Join(dir, "coord")
@@ -67,7 +68,8 @@ func TestCheckListsEveryProblem(t *testing.T) {
 	}
 }
 
-// A daemon makes what its own directory lies in, so that a user who has none yet needs to make nothing.
+// A daemon makes what its own directory lies in, so that a user who has none yet needs to make
+// nothing.
 func TestCheckOfADefaultDirectoryThatIsToBeMade(t *testing.T) {
 	home := sockettest.Dir(t)
 	p := defaultPaths(1000, func(string) string { return "" }, home)

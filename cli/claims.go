@@ -51,8 +51,8 @@ func clearCommand(own paths, out *outside) *urfave.Command {
 		}
 		at := slices.IndexFunc(members, func(m coord.Member) bool { return m.Claim == name })
 		if at < 0 && !c.Bool(yesName) {
-			// One that owns no worker ID may be there. More likely the name is mistyped, so nobody is asked
-			// about a claim that cannot be shown.
+			// One that owns no worker ID may be there. More likely the name is mistyped, so nobody
+			// is asked about a claim that cannot be shown.
 			return fmt.Errorf("no worker ID is owned by a claim of the name %q: see flakeward claims; --yes clears one that owns none", name)
 		}
 		if at >= 0 {

@@ -100,8 +100,7 @@ func newProgram(own paths, out *outside) *program {
 		HideHelpCommand:      true,
 		EnableBashCompletion: true,
 		Flags:                []urfave.Flag{urfave.HelpFlag}, // which the library adds only where no command is called help
-		// Only main ends the process, also when an error of the library has a
-		// status of its own.
+		// Only main ends the process, also when an error of the library has a status of its own.
 		ExitErrHandler: func(*urfave.Context, error) {},
 		OnUsageError:   wrongUsage,
 		Action: func(c *urfave.Context) error {

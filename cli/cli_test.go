@@ -16,8 +16,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// tweet is an ID that was published: 2022-06-28T16:07:40.105Z, machine 378,
-// sequence 0.
+// tweet is an ID that was published: 2022-06-28T16:07:40.105Z, machine 378, sequence 0.
 const tweet = "1541815603606036480"
 
 // tweet in other forms, in the cluster of someUUID.

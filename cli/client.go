@@ -102,8 +102,8 @@ func (f *clientFlags) explain(ctx context.Context, err error) error {
 	return &daemonError{f.socket, err}
 }
 
-// endsConnection reports whether a refusal is one after which a daemon closes the connection. A daemon
-// that has too many connections sends it unasked.
+// endsConnection reports whether a refusal is one after which a daemon closes the connection. A
+// daemon that has too many connections sends it unasked.
 func endsConnection(refusal string) bool {
 	for _, text := range []string{"too many connections", "too much memory", "not allowed"} {
 		if strings.HasPrefix(refusal, text) {

@@ -21,8 +21,7 @@ func yesFlag() urfave.Flag {
 // errDeclined is what a command ends with that was not allowed to act.
 var errDeclined = errors.New("nothing was done")
 
-// longestThought is how long an answer may take. What was shown before is not true
-// for ever.
+// longestThought is how long an answer may take. What was shown before is not true for ever.
 const longestThought = time.Minute
 
 // confirm asks whether to go on, unless --yes says so already.

@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// A daemon whose settings are the defaults, as packages and the compose file leave them, logs neither
-// a warning nor an error: over its first start, a stop, and the start after that.
+// A daemon whose settings are the defaults, as packages and the compose file leave them, logs
+// neither a warning nor an error: over its first start, a stop, and the start after that.
 func TestADefaultDaemonWarnsOfNothing(t *testing.T) {
 	lives := func(t *testing.T, settings ...string) {
 		dir := sockettest.Dir(t)

@@ -66,8 +66,8 @@ func showFacts(out io.Writer, f layouts.Facts) error {
 	}
 
 	fmt.Fprintln(out)
-	// 2^53 - 1 is the largest integer that JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER) and other users
-	// of float64 keep.
+	// 2^53 - 1 is the largest integer that JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER) and other
+	// users of float64 keep.
 	inJavaScript := ", to be kept as strings in JavaScript"
 	if f.Bits <= 53 {
 		inJavaScript = ", safe as numbers in JavaScript"

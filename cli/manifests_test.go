@@ -56,9 +56,9 @@ func composeFile(t *testing.T, name string) map[string]composed {
 	return file.Services
 }
 
-// A daemon that starts before its coordinator warns that it cannot join, and one that stops after it
-// cannot release its worker ID. So compose starts each daemon of its files after all members, when
-// they serve, and stops it before them.
+// A daemon that starts before its coordinator warns that it cannot join, and one that stops after
+// it cannot release its worker ID. So compose starts each daemon of its files after all members,
+// when they serve, and stops it before them.
 func TestComposeStartsDaemonsAfterTheirCoordinatorAndStopsThemBefore(t *testing.T) {
 	for _, name := range []string{"compose.yaml", "compose.zookeeper.yaml"} {
 		all := composeFile(t, name)

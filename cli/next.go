@@ -16,9 +16,9 @@ import (
 	"github.com/flakeward/flakeward/internal/info"
 )
 
-// batch is how many IDs are asked for at a time at most. More would let the first lines wait; fewer would
-// cost round trips. Runs are short however many IDs they have, so it is as many as a daemon gives by
-// default.
+// batch is how many IDs are asked for at a time at most. More would let the first lines wait; fewer
+// would cost round trips. Runs are short however many IDs they have, so it is as many as a daemon
+// gives by default.
 const (
 	batch    = 1000
 	runBatch = resp.DefaultCount
@@ -96,9 +96,9 @@ func nextCommand(own paths) *urfave.Command {
 	})
 }
 
-// all takes count IDs in batches. Each batch is printed before the next one is asked for, so that an
-// error loses none. All of a batch have to come within the timeout, whatever the daemon's rate: so a
-// batch is twice the one before it while they come in a fraction of that, else half of it.
+// all takes count IDs in batches. Each batch is printed before the next one is asked for, so that
+// an error loses none. All of a batch have to come within the timeout, whatever the daemon's rate:
+// so a batch is twice the one before it while they come in a fraction of that, else half of it.
 func (n *next) all(ctx context.Context, count int) error {
 	for left, asked := count, 1; left > 0; {
 		asked = min(asked, left, n.batch)

@@ -205,8 +205,8 @@ func asked[T any](ctx context.Context, v *inspection, question func(context.Cont
 	return answer, err
 }
 
-// change is ask for what changes something, and may have changed it where the answer is an error: unless
-// that is one of those which say that it has not.
+// change is ask for what changes something, and may have changed it where the answer is an error:
+// unless that is one of those which say that it has not.
 func (v *inspection) change(ctx context.Context, question func(context.Context) error) error {
 	err := v.ask(ctx, question)
 	if err == nil || errors.As(err, new(*coord.NarrowError)) {

@@ -11,7 +11,8 @@ import (
 // paths are where a daemon keeps its things unless it is told otherwise.
 type paths struct {
 	socket, coord string // coord is the coordinator's directory; empty: there is no default
-	// private: the socket's directory is for this user alone, as the coordinator's is, whatever the socket's mode.
+	// private: the socket's directory is for this user alone, as the coordinator's is, whatever the
+	// socket's mode.
 	private bool
 }
 
@@ -46,8 +47,8 @@ func (p paths) coordinator() string {
 	return "dir:" + p.coord
 }
 
-// make makes the directories of those paths that are the defaults, as far as others do not: the one of
-// the socket, and what that of the coordinator lies in.
+// make makes the directories of those paths that are the defaults, as far as others do not: the one
+// of the socket, and what that of the coordinator lies in.
 func (p paths) make(socket, url string) error {
 	if p.private && socket == p.socket {
 		if err := os.MkdirAll(filepath.Dir(p.socket), 0o700); err != nil {

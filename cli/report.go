@@ -36,8 +36,8 @@ func Report(to io.Writer, err error) {
 	}
 }
 
-// logsJSON reports whether args are of a daemon whose log is in JSON, also if a wrong flag kept those
-// after it from being read.
+// logsJSON reports whether args are of a daemon whose log is in JSON, also if a wrong flag kept
+// those after it from being read.
 func (s *settings) logsJSON(args []string) bool {
 	return len(args) > 1 && args[1] == daemonName && (s.logJSON || slices.Contains(args[2:], "--log-json"))
 }

@@ -17,9 +17,8 @@ import (
 	"github.com/flakeward/flakeward/internal/form"
 )
 
-// settings is all that a daemon can be told. Each has one name, which is its
-// flag, its key in a configuration file, and, in capitals behind FLAKEWARD_, its
-// variable.
+// settings is all that a daemon can be told. Each has one name, which is its flag, its key in a
+// configuration file, and, in capitals behind FLAKEWARD_, its variable.
 type settings struct {
 	daemon   daemon.Config
 	logLevel string
@@ -182,8 +181,8 @@ func fieldOf(f urfave.Flag, name string) reflect.Value {
 	return reflect.ValueOf(f).Elem().FieldByName(name)
 }
 
-// fillIn reads the file that --config names into those of flags that are not set. A variable that is
-// nearly one of a setting is an error, as such a name in the file is.
+// fillIn reads the file that --config names into those of flags that are not set. A variable that
+// is nearly one of a setting is an error, as such a name in the file is.
 func fillIn(c *urfave.Context, flags []urfave.Flag) error {
 	if _, err := strangeVariables(os.Environ()); err != nil {
 		return err

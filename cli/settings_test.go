@@ -21,9 +21,8 @@ import (
 
 const sample = "../deploy/flakeward.yaml"
 
-// TestMain takes variables of the machine's own daemon out of the tests' way, and
-// lets a user without a home or a directory for sockets have one. Under the program's
-// name it is the program.
+// TestMain takes variables of the machine's own daemon out of the tests' way, and lets a user
+// without a home or a directory for sockets have one. Under the program's name it is the program.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "flakeward" {
 		Main(nil)
@@ -43,8 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(zktest.Main(m))
 }
 
-// configOf runs the daemon command with a stand-in for the daemon, and returns
-// what that was given.
+// configOf runs the daemon command with a stand-in for the daemon, and returns what that was given.
 func configOf(t *testing.T, args ...string) (daemon.Config, error) {
 	t.Helper()
 	var got daemon.Config
@@ -69,9 +67,8 @@ var others = map[string]string{
 	"form": "base62", "burst": "18ms", "rate": "5000/s", "forward-hold": "20s", "trust-clock": "true",
 }
 
-// base returns flags with which any setting is valid alone: a layout with a datacenter
-// field, and a coordinator with a user and a client certificate. The one of that name is
-// left out.
+// base returns flags with which any setting is valid alone: a layout with a datacenter field, and a
+// coordinator with a user and a client certificate. The one of that name is left out.
 func base(except string) []string {
 	var args []string
 	for _, arg := range []string{
@@ -88,8 +85,7 @@ func base(except string) []string {
 // logSettings are those that are not the daemon's.
 var logSettings = []string{"log-level", "log-json", "log-file"}
 
-// leaves returns the values of a struct's fields, also of structs within, by
-// their paths.
+// leaves returns the values of a struct's fields, also of structs within, by their paths.
 func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any {
 	for i := range v.NumField() {
 		path := prefix + v.Type().Field(i).Name
@@ -286,8 +282,8 @@ func TestDefaultPaths(t *testing.T) {
 	}
 }
 
-// Where nothing else keeps others out, the directory of a user's default socket does: the socket's mode
-// lets in the user's group.
+// Where nothing else keeps others out, the directory of a user's default socket does: the socket's
+// mode lets in the user's group.
 func TestADefaultSocketBesideTheStateIsTheUsersAlone(t *testing.T) {
 	p := defaultPaths(1000, func(string) string { return "" }, t.TempDir())
 	must.Do(t, p.make("/elsewhere/s", "etcd://h"))

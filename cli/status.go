@@ -71,8 +71,7 @@ func localStatus(c *urfave.Context, flags *clientFlags) error {
 	return readiness(in)
 }
 
-// readiness is an error if the daemon cannot issue IDs, with what it says about
-// the reason.
+// readiness is an error if the daemon cannot issue IDs, with what it says about the reason.
 func readiness(in info.Info) error {
 	if in.Ready() {
 		return nil

@@ -29,8 +29,8 @@ func (m *fileMode) String() string { return fmt.Sprintf("%#04o", uint32(*m)) }
 
 func (*fileMode) wanted() string { return "a file mode: write three octal digits, such as 0660" }
 
-// order is the value of a flag for what is kept where the clock goes back: true is the order of each
-// connection.
+// order is the value of a flag for what is kept where the clock goes back: true is the order of
+// each connection.
 type order bool
 
 // Set reads time or strict.

@@ -47,7 +47,8 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 				if err != nil {
 					return err
 				}
-				// They begin as far ahead as after a raise: whoever had them may issue a little longer.
+				// They begin as far ahead as after a raise: whoever had them may issue a little
+				// longer.
 				above = max(above, v.cluster.Target(v.now()))
 				begin := v.cluster.Layout.StartOf(above + 1)
 				if _, err := fmt.Fprintf(c.App.Writer, "cluster  %s at %s\nworkers  %v now, %v then\nbegin    %s, %s: each worker ID that is added\n",
@@ -63,8 +64,8 @@ func widenCommand(own paths, out *outside) *urfave.Command {
 	})
 }
 
-// aboveID is the tick of the last ID of another generator, which is refused if its time is too far from
-// now.
+// aboveID is the tick of the last ID of another generator, which is refused if its time is too far
+// from now.
 func aboveID(layout *generator.Layout, id int64, now time.Time, furthest time.Duration) (generator.Tick, error) {
 	parts, err := layout.Decompose(id)
 	if err != nil {

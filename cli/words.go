@@ -26,8 +26,8 @@ func wordsOf(c *urfave.Context) (*words, error) {
 	return &words{Context: c}, nil
 }
 
-// each has read called with each word, and whether it may be rounded if it is an ID. What read returns
-// is what is wrong with the word, or an error that ends all.
+// each has read called with each word, and whether it may be rounded if it is an ID. What read
+// returns is what is wrong with the word, or an error that ends all.
 func (w *words) each(read func(word string, rounded bool) (wrong, err error)) error {
 	take := func(word, where string) error {
 		rounded := form.MayBeRounded(word)

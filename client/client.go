@@ -54,8 +54,8 @@ func Tenant(t uint32) Option {
 	}
 }
 
-// Password is given at each connection: the one of the daemon's --password-file, which an address on
-// TCP may need.
+// Password is given at each connection: the one of the daemon's --password-file, which an address
+// on TCP may need.
 func Password(password string) Option { return func(o *options) { o.password = password } }
 
 // DialTimeout bounds how long one attempt to connect may take, the daemon's greeting included:

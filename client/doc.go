@@ -31,10 +31,10 @@
 //
 // The clocks are the system's: the monotonic one, and the wall clock. A process that was stopped
 // (SIGSTOP, a debugger, a cgroup's freezer) counts the time in which it stood still. So does a
-// machine that was suspended, by the wall clock. A virtual machine that was halted does if its clocks
-// went on; if it was saved and restored with its clocks as they were, no program in it can tell, and
-// what it had in stock is handed out for the rest of MaxAge. Two copies of one running machine have
-// the same stock, and hand it out twice.
+// machine that was suspended, by the wall clock. A virtual machine that was halted does if its
+// clocks went on; if it was saved and restored with its clocks as they were, no program in it can
+// tell, and what it had in stock is handed out for the rest of MaxAge. Two copies of one running
+// machine have the same stock, and hand it out twice.
 //
 // The look is taken within the call: a goroutine that is halted between it and the use of the ID
 // has an ID that is older by that.
@@ -62,8 +62,8 @@
 //
 // # Forms
 //
-// As hands IDs out as texts, from stock: decimal digits, base62 or UUIDs. TakeIDs hands them out one
-// by one in the place of runs.
+// As hands IDs out as texts, from stock: decimal digits, base62 or UUIDs. TakeIDs hands them out
+// one by one in the place of runs.
 //
 //	text, err := ids.As(client.Base62).Next(ctx)
 //	uuids, err := ids.As(client.UUID).Take(ctx, 100)

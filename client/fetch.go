@@ -114,8 +114,8 @@ func (c *Client) means(err error, where string) error {
 	return &UnreachableError{Socket: c.socket, Err: fmt.Errorf("%s: %w", where, err)}
 }
 
-// lower has the next request, or all of them, ask for no more than the daemon says that it can give.
-// It returns false if that is not why a request for n IDs was refused, or nothing can be had.
+// lower has the next request, or all of them, ask for no more than the daemon says that it can
+// give. It returns false if that is not why a request for n IDs was refused, or nothing can be had.
 func (l *link) lower(r wire.Refused, n int64) bool {
 	largest, now, ok := wire.AtMost(r)
 	if !ok || largest >= n {

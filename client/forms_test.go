@@ -108,9 +108,9 @@ func TestTextsOutliveARestart(t *testing.T) {
 	}
 }
 
-// A UUID is of the cluster that its ID was drawn in, also where the connection breaks, stock is left,
-// and another cluster's daemon is behind the socket; and where the daemon had joined none at the
-// greeting.
+// A UUID is of the cluster that its ID was drawn in, also where the connection breaks, stock is
+// left, and another cluster's daemon is behind the socket; and where the daemon had joined none at
+// the greeting.
 func TestUUIDsAreOfTheClusterThatIssuedTheIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(t)

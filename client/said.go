@@ -19,7 +19,8 @@ func refused(r wire.Refused) error {
 
 var gaveUp = regexp.MustCompile(`^(.*?)(?:; gave up after ([0-9][^ ,;]*))?(?:, another ([0-9][^ ,;]*) would have been needed)?; try again later$`)
 
-// unavailable takes the text of an UNAVAILABLE refusal apart. A time that the text does not tell is 0.
+// unavailable takes the text of an UNAVAILABLE refusal apart. A time that the text does not tell is
+// 0.
 func unavailable(text string) *UnavailableError {
 	found := gaveUp.FindStringSubmatch(text)
 	if found == nil {

@@ -53,10 +53,10 @@ type waiter struct {
 	runs []Run
 	need int64 // IDs still to come
 
-	// Of the gathered, some are from stock, asked for before the call or, if it waits, before it did.
-	// They may grow too old while the call waits for the others, which do not: they are drawn while
-	// it waits. Those from stock are next to each other: behind what was drawn before they were taken,
-	// and before what is drawn afterwards.
+	// Of the gathered, some are from stock, asked for before the call or, if it waits, before it
+	// did. They may grow too old while the call waits for the others, which do not: they are drawn
+	// while it waits. Those from stock are next to each other: behind what was drawn before they
+	// were taken, and before what is drawn afterwards.
 	oldAt  int   // the first of them in runs
 	old    int   // runs
 	oldIDs int64 // how many IDs they have

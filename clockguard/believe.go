@@ -37,8 +37,8 @@ func (b Belief) Check(bad func(flag, format string, args ...any)) {
 	}
 }
 
-// Evidence is what is known when a wall clock is ahead of known time, or at a start that knows of no
-// earlier time.
+// Evidence is what is known when a wall clock is ahead of known time, or at a start that knows of
+// no earlier time.
 type Evidence struct {
 	Wall  int64         // what the wall clock shows; nanoseconds since 1970
 	Start bool          // there is no known time yet
@@ -55,8 +55,8 @@ type Evidence struct {
 	Synchronised bool // the kernel calls its clock synchronised
 }
 
-// Newest is the latest time before the wall clock's that a member is known to have come to; 0: there
-// is none.
+// Newest is the latest time before the wall clock's that a member is known to have come to; 0:
+// there is none.
 func (e Evidence) Newest() (newest int64) {
 	for _, m := range e.Members {
 		if m < e.Wall {
@@ -76,8 +76,8 @@ func (e Evidence) nearTo(at int64) bool { return at > 0 && distance(e.Wall, at) 
 
 // Conclusion is what is done about a wall clock that is ahead.
 type Conclusion struct {
-	// Followed: known time goes on by the wall clock. Otherwise it is held: known time goes on by the
-	// monotonic clock, at a start from Evidence.Newest.
+	// Followed: known time goes on by the wall clock. Otherwise it is held: known time goes on by
+	// the monotonic clock, at a start from Evidence.Newest.
 	Followed bool
 	Why      error
 	For      time.Duration // a hold ends by itself after this, at the most; 0: only by new evidence

@@ -106,7 +106,8 @@ func TestTheNewestTimeIsBeforeTheClock(t *testing.T) {
 	}
 }
 
-// What is held for a while only comes to an end: no evidence that lasts is held longer than it says.
+// What is held for a while only comes to an end: no evidence that lasts is held longer than it
+// says.
 func TestAHoldLastsAsLongAsItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := DefaultBelief()

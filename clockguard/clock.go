@@ -1,8 +1,7 @@
-// Package clockguard keeps a daemon safe from its own clock: a clock whose wall
-// and monotonic readings come together, known time (the documents call it
-// trusted time), which is a wall clock that is not believed when it steps ahead,
-// and two decisions: whether to believe it, and what to do while it is behind
-// what a lane may issue.
+// Package clockguard keeps a daemon safe from its own clock: a clock whose wall and monotonic
+// readings come together, known time (the documents call it trusted time), which is a wall clock
+// that is not believed when it steps ahead, and two decisions: whether to believe it, and what to
+// do while it is behind what a lane may issue.
 //
 // Nothing here holds a lock while it waits, and uniqueness rests on none of it:
 // the guard chooses between order, delay and another worker ID, while the

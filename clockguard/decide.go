@@ -12,10 +12,9 @@ type Limits struct {
 	Span     time.Duration // how far back the lane's ring remembers its slots
 }
 
-// NewLimits returns limits that fit a layout whose tick lasts tick. It refuses
-// a maxSleep shorter than a tick, with which a clock one tick behind could not
-// be waited for, and a span shorter than two ticks, in which no slot is left
-// once the current one is used up.
+// NewLimits returns limits that fit a layout whose tick lasts tick. It refuses a maxSleep shorter
+// than a tick, with which a clock one tick behind could not be waited for, and a span shorter than
+// two ticks, in which no slot is left once the current one is used up.
 func NewLimits(maxSleep, span, tick time.Duration) (Limits, error) {
 	if tick <= 0 {
 		return Limits{}, fmt.Errorf("clock guard: a tick of %v is no length of time: give the layout's tick", tick)
@@ -93,11 +92,10 @@ type Decision struct {
 //	the same, and none; room in some slot    Backfill
 //	nothing left                             Wait for the lag
 //
-// A tick that is used up is no reason to burn a worker ID, hence the fourth
-// line. Decide is pure: it reads no clock, takes no lock and keeps no state, and
-// it never lets anyone sleep longer than MaxSleep. Wait is not a sleep: the
-// caller may do other work, refuse the request or ask again, and should ask
-// again whenever the clock steps or a coordinator answers.
+// A tick that is used up is no reason to burn a worker ID, hence the fourth line. Decide is pure:
+// it reads no clock, takes no lock and keeps no state, and it never lets anyone sleep longer than
+// MaxSleep. Wait is not a sleep: the caller may do other work, refuse the request or ask again, and
+// should ask again whenever the clock steps or a coordinator answers.
 func Decide(l Limits, s Situation) Decision {
 	switch {
 	case s.Lag <= 0:

@@ -24,12 +24,12 @@ type Kernel interface {
 }
 
 // Tolerance is how far the wall clock may move beside the monotonic one between two observations
-// without that being a step. The two clocks of one reading were 8 ms apart under load, at worst, and
-// two readings are compared.
+// without that being a step. The two clocks of one reading were 8 ms apart under load, at worst,
+// and two readings are compared.
 const Tolerance = 25 * time.Millisecond
 
-// slewing is how fast a kernel may slew its wall clock, as a divisor of the time that passes: 1/2000
-// is 500 ppm, adjtimex(2).
+// slewing is how fast a kernel may slew its wall clock, as a divisor of the time that passes:
+// 1/2000 is 500 ppm, adjtimex(2).
 const slewing = 2000
 
 // leastSleep is what counts as a suspension of the machine. It is above the 8 ms by which the two
@@ -38,12 +38,12 @@ const leastSleep = 100 * time.Millisecond
 
 // Known is a Clock whose wall part is known time: the wall clock of the clock below it as long as
 // that is not ahead of the monotonic one by more than may be believed, and otherwise what it was
-// last, moved on by the monotonic clock. A step back is followed at once, as lanes guard against it;
-// or, by Belief.Strict, never.
+// last, moved on by the monotonic clock. A step back is followed at once, as lanes guard against
+// it; or, by Belief.Strict, never.
 //
-// Its Now costs two comparisons more than that of the clock below; by Belief.Strict a compare-and-swap
-// as well. One goroutine calls Observe, from time to time; what is held then stays held until Conclude
-// or Confirm, or until the wall clock is back.
+// Its Now costs two comparisons more than that of the clock below; by Belief.Strict a
+// compare-and-swap as well. One goroutine calls Observe, from time to time; what is held then stays
+// held until Conclude or Confirm, or until the wall clock is back.
 type Known struct {
 	clock  Clock
 	kernel Kernel // nil: nothing is known of it
@@ -54,8 +54,9 @@ type Known struct {
 	limit   atomic.Int64 // the highest offset that is believed
 	offset  atomic.Int64 // that of known time while the wall clock is not believed
 	holding atomic.Bool  // Observe has found the wall clock ahead
-	// strict is set once the first time was confirmed, if Belief.Strict: from then on known time does
-	// not go back. least is the highest value so far of known time less half the monotonic time.
+	// strict is set once the first time was confirmed, if Belief.Strict: from then on known time
+	// does not go back. least is the highest value so far of known time less half the monotonic
+	// time.
 	strict atomic.Bool
 	least  atomic.Int64
 
@@ -139,8 +140,8 @@ func (k *Known) Now() Reading {
 	return r
 }
 
-// onward returns r, but its time no earlier than what was returned before plus half of what has passed
-// since.
+// onward returns r, but its time no earlier than what was returned before plus half of what has
+// passed since.
 func (k *Known) onward(r Reading) Reading {
 	half := int64(r.Mono) / 2
 	for {
@@ -270,9 +271,9 @@ func (k *Known) hold(r Reading, offset int64) (news bool) {
 }
 
 // move moves the confirmed offset towards the one that is followed: up by what a kernel may have
-// slewed, so that many small steps add up, and down once the clock has stayed back for as long as an
-// unconfirmed step ahead is held. Until then it may come back to where it was. One reading whose two
-// halves lie apart is not enough for that, hence last, the offset before.
+// slewed, so that many small steps add up, and down once the clock has stayed back for as long as
+// an unconfirmed step ahead is held. Until then it may come back to where it was. One reading whose
+// two halves lie apart is not enough for that, hence last, the offset before.
 func (k *Known) move(now Mono, offset, last, passed int64) {
 	switch {
 	case offset >= k.confirmed:
@@ -286,16 +287,16 @@ func (k *Known) move(now Mono, offset, last, passed int64) {
 	k.limit.Store(k.confirmed + int64(MaxForward))
 }
 
-// Holding returns the hold that there is, and what the wall clock of it shows now; false if there is
-// none.
+// Holding returns the hold that there is, and what the wall clock of it shows now; false if there
+// is none.
 func (k *Known) Holding() (h Hold, wall int64, held bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.held, k.held.Offset + int64(k.clock.Now().Mono), k.held.Ahead > 0
 }
 
-// Conclude notes what was concluded of a hold, and follows the wall clock if that was the verdict. It
-// does nothing and returns false if that hold has ended, or the clock has stepped again since.
+// Conclude notes what was concluded of a hold, and follows the wall clock if that was the verdict.
+// It does nothing and returns false if that hold has ended, or the clock has stepped again since.
 func (k *Known) Conclude(h Hold, c Conclusion) (done bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -311,8 +312,8 @@ func (k *Known) Conclude(h Hold, c Conclusion) (done bool) {
 // Shown is what the clock below shows, believed or not.
 func (k *Known) Shown() Reading { return k.clock.Now() }
 
-// Begin has known time start anew from what the wall clock shows, in a process that has issued nothing.
-// It confirms nothing, so Belief.Strict does not bind yet.
+// Begin has known time start anew from what the wall clock shows, in a process that has issued
+// nothing. It confirms nothing, so Belief.Strict does not bind yet.
 func (k *Known) Begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -320,8 +321,8 @@ func (k *Known) Begin() {
 }
 
 // Confirm has known time go on from a reading: the wall clock as it was Shown, or a time that is
-// known to be right at the same moment. What the wall clock is ahead of that, or has stepped since, is
-// held.
+// known to be right at the same moment. What the wall clock is ahead of that, or has stepped since,
+// is held.
 func (k *Known) Confirm(shown Reading) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -329,10 +330,10 @@ func (k *Known) Confirm(shown Reading) {
 	k.confirm(shown)
 }
 
-// Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds since
-// 1970, and boot is CLOCK_BOOTTIME at the same moment. A wall clock that is further ahead is held.
-// Resume does nothing and returns false if the kernel has no such clock, or boot is not positive or
-// is later than now.
+// Resume goes on from the known time of an earlier process of this boot: known is in nanoseconds
+// since 1970, and boot is CLOCK_BOOTTIME at the same moment. A wall clock that is further ahead is
+// held. Resume does nothing and returns false if the kernel has no such clock, or boot is not
+// positive or is later than now.
 func (k *Known) Resume(known, boot int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -355,8 +356,8 @@ func (k *Known) Resume(known, boot int64) bool {
 	return true
 }
 
-// Exceed has known time be no earlier, by Belief.Strict, than what another process of this boot has come
-// to; known and boot are as for Resume.
+// Exceed has known time be no earlier, by Belief.Strict, than what another process of this boot has
+// come to; known and boot are as for Resume.
 func (k *Known) Exceed(known, boot int64) {
 	if !k.strict.Load() || k.kernel == nil || boot <= 0 {
 		return
@@ -365,10 +366,10 @@ func (k *Known) Exceed(known, boot int64) {
 	k.onward(Reading{Wall: known + passed/2, Mono: k.clock.Now().Mono})
 }
 
-// Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the same
-// moment; 0 without a kernel, and as long as nobody has confirmed the time that all began with. What
-// known time is ahead of the confirmed one is left out, or small steps would add up over restarts;
-// but by Belief.Strict known time must not go back.
+// Kept is what is kept for Resume: known time in nanoseconds since 1970, and Kernel.Boot of the
+// same moment; 0 without a kernel, and as long as nobody has confirmed the time that all began
+// with. What known time is ahead of the confirmed one is left out, or small steps would add up over
+// restarts; but by Belief.Strict known time must not go back.
 func (k *Known) Kept() (known, boot int64) {
 	r := k.Now()
 	k.mu.Lock()

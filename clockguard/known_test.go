@@ -368,8 +368,8 @@ func TestKnownTimeIsBounded(t *testing.T) {
 	})
 }
 
-// By Belief.Strict known time is what it would be without, but never less than what it was before plus
-// half of what has passed since, also over an update.
+// By Belief.Strict known time is what it would be without, but never less than what it was before
+// plus half of what has passed since, also over an update.
 func TestStrictKnownTimeNeverGoesBack(t *testing.T) {
 	strictly := clockguard.DefaultBelief()
 	strictly.Strict = true

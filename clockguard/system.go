@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// Go's timers are served by the network poller, which rounds a short wait up to
-// its own granularity of about 1 ms; the kernel's nanosleep is late by well
-// under 0.1 ms but cannot be interrupted. So the tail of every wait is a
-// nanosleep, short enough that a context which ends meanwhile is still honoured
-// promptly, and what comes before the tail is a timer. A long wait has no tail: to be
-// late by 1 ms does not matter to it, and the tail makes the runtime hand over the
-// goroutine's processor, which was a third of what an idle daemon cost.
+// Go's timers are served by the network poller, which rounds a short wait up to its own granularity
+// of about 1 ms; the kernel's nanosleep is late by well under 0.1 ms but cannot be interrupted. So
+// the tail of every wait is a nanosleep, short enough that a context which ends meanwhile is still
+// honoured promptly, and what comes before the tail is a timer. A long wait has no tail: to be late
+// by 1 ms does not matter to it, and the tail makes the runtime hand over the goroutine's
+// processor, which was a third of what an idle daemon cost.
 const (
 	longestPrecise = 2 * time.Millisecond    // waits up to here need no timer
 	preciseTail    = 1500 * time.Microsecond // left over by the timer of a longer wait
@@ -21,8 +20,7 @@ const (
 // base is where System's monotonic clock starts.
 var base = time.Now() //nolint:forbidigo // this is the clock that all others are injected for
 
-// System is the machine's clock. The zero value is ready for use, by any number
-// of goroutines.
+// System is the machine's clock. The zero value is ready for use, by any number of goroutines.
 type System struct{}
 
 var _ Clock = System{}

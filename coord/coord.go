@@ -3,11 +3,10 @@
 // claim at a time write that down. The back-ends are in the packages below it;
 // coordtest holds each of them to the contract that is written here.
 //
-// The vocabulary: a claim is an ephemeral node that names a worker ID and lives
-// as long as its session. A record is the durable entry of a worker ID and
-// outlives claims. An opening is the write by which a claim takes a record over;
-// its random ID is the record's holder from then on. All marks are in ticks of
-// the cluster's layout.
+// The vocabulary: a claim is an ephemeral node that names a worker ID and lives as long as its
+// session. A record is the durable entry of a worker ID and outlives claims. An opening is the
+// write by which a claim takes a record over; its random ID is the record's holder from then on.
+// All marks are in ticks of the cluster's layout.
 package coord
 
 import (
@@ -29,9 +28,9 @@ import (
 // before goes on to answer ErrLost. Where a back-end can tell that its servers went back
 // to an earlier state, its calls answer *RestoredError from then on, except for Look.
 type Coordinator interface {
-	// Join compares the layout with the cluster's, as Layout.Fits does. Where no cluster is, it makes
-	// none and answers ErrNoCluster; a directory of one host makes its own. Join is called before any
-	// other method; those answer ErrNotJoined until it has succeeded.
+	// Join compares the layout with the cluster's, as Layout.Fits does. Where no cluster is, it
+	// makes none and answers ErrNoCluster; a directory of one host makes its own. Join is called
+	// before any other method; those answer ErrNotJoined until it has succeeded.
 	Join(ctx context.Context, layout Layout) (Cluster, error)
 
 	// Look reads the cluster record again, and nothing else. It answers also where no
@@ -43,13 +42,13 @@ type Coordinator interface {
 	// Known is what the last answers told of the cluster that was joined. It asks nobody.
 	Known() Cluster
 
-	// Claim obtains a worker ID of the cluster's range (NewCluster.Range, Operator.Widen), and opens its
-	// record. It retries while other claimants win the race, until ctx ends. When every worker ID is
-	// held it returns an *ExhaustedError, and when Request.Fresh is set and the floor of each that is
-	// free is above Request.Latest, an *AheadError; neither leaves a claim of its own behind, and where
-	// Request.Fresh or Look is set neither has made one. After any other error a claim node may
-	// linger: it bars nobody but its own worker ID, and is reaped by a later Extend or with the
-	// session.
+	// Claim obtains a worker ID of the cluster's range (NewCluster.Range, Operator.Widen), and
+	// opens its record. It retries while other claimants win the race, until ctx ends. When every
+	// worker ID is held it returns an *ExhaustedError, and when Request.Fresh is set and the floor
+	// of each that is free is above Request.Latest, an *AheadError; neither leaves a claim of its
+	// own behind, and where Request.Fresh or Look is set neither has made one. After any other
+	// error a claim node may linger: it bars nobody but its own worker ID, and is reaped by a later
+	// Extend or with the session.
 	Claim(ctx context.Context, request Request) (Claim, error)
 
 	// Members returns the live claims that own a worker ID, with their records,
@@ -76,29 +75,29 @@ type Claim interface {
 	// record's holder. ClusterEpochOf tells when it was made.
 	Opening() string
 
-	// Floor returns the tick above which nothing was granted before: the claim issues only above it.
-	// It is the record's ceiling as the opening found it, or what all ceilings were raised to if that
-	// is more; 0 for a worker ID that was never granted.
+	// Floor returns the tick above which nothing was granted before: the claim issues only above
+	// it. It is the record's ceiling as the opening found it, or what all ceilings were raised to
+	// if that is more; 0 for a worker ID that was never granted.
 	Floor() generator.Tick
 
-	// Extend raises what is granted to progress.Ceiling; a ceiling
-	// that is lower leaves the record's as it is. A nil error means that the
-	// record is durably at or above progress.Ceiling and was still this claim's
-	// when it was stored. Whether the claim node was there does not matter to that. Where it was
-	// gone, because its session has ended or somebody has deleted it, Extend makes it again, or the
-	// next one does; if another claims the worker ID by then, the claim is lost. ErrLost is final:
-	// every later call returns it too. So is
-	// ErrOtherCluster. A claim that was opened before an operator raised all marks
-	// is lost, by ErrRaised, and so says Release. After any other error the
-	// outcome is unknown: the old ceiling holds, and the call is to be made again.
+	// Extend raises what is granted to progress.Ceiling; a ceiling that is lower leaves the
+	// record's as it is. A nil error means that the record is durably at or above progress.Ceiling
+	// and was still this claim's when it was stored. Whether the claim node was there does not
+	// matter to that. Where it was gone, because its session has ended or somebody has deleted it,
+	// Extend makes it again, or the next one does; if another claims the worker ID by then, the
+	// claim is lost. ErrLost is final: every later call returns it too. So is ErrOtherCluster. A
+	// claim that was opened before an operator raised all marks is lost, by ErrRaised, and so says
+	// Release. After any other error the outcome is unknown: the old ceiling holds, and the call is
+	// to be made again.
 	Extend(ctx context.Context, progress Progress) error
 
 	// Release stores as the record's ceiling the largest of last (where the closed lane has issued
-	// up to), the issued tick that was published, and Floor. It frees the worker ID in the same step if
-	// the claim node is there. The zero value leaves the ceiling as it is. ErrLost means that the claim is lost,
-	// and that nothing was lowered but by a try whose reply was lost, before another opened the record
-	// or made the tree anew; and so does ErrOtherCluster. After any other error the outcome is unknown,
-	// and the call may be made again. After a nil error every call returns ErrLost.
+	// up to), the issued tick that was published, and Floor. It frees the worker ID in the same
+	// step if the claim node is there. The zero value leaves the ceiling as it is. ErrLost means
+	// that the claim is lost, and that nothing was lowered but by a try whose reply was lost,
+	// before another opened the record or made the tree anew; and so does ErrOtherCluster. After
+	// any other error the outcome is unknown, and the call may be made again. After a nil error
+	// every call returns ErrLost.
 	Release(ctx context.Context, last generator.Last) error
 }
 
@@ -129,7 +128,8 @@ type Cluster struct {
 	// Window is how far beyond its clock a daemon asks for ceilings at most, in ticks; 0 if the
 	// cluster record does not say.
 	Window generator.Tick
-	// Trusted is the time that a person has confirmed last (Operator.TrustClock); 0: nobody ever has.
+	// Trusted is the time that a person has confirmed last (Operator.TrustClock); 0: nobody ever
+	// has.
 	Trusted generator.Tick
 }
 
@@ -177,8 +177,8 @@ type Identity struct {
 	// Incarnation is random and made anew at every start of a daemon: 1 to 64
 	// characters of a-z, A-Z and 0-9.
 	Incarnation string
-	// Dead is the incarnation of a process that is known to be dead. Its claims, which bar their worker
-	// IDs until its session ends, are deleted where they are met. Empty: none is known.
+	// Dead is the incarnation of a process that is known to be dead. Its claims, which bar their
+	// worker IDs until its session ends, are deleted where they are met. Empty: none is known.
 	Dead string
 	// Version is the daemon's version.
 	Version string
@@ -189,8 +189,8 @@ type Identity struct {
 
 // Request says which worker ID is wanted. The zero value wants worker ID 0; see AnyWorker.
 type Request struct {
-	// Worker is the worker ID that is wanted: the one that the lost claim had. AnyWorker asks for the
-	// one that this host had last. It is a preference; another worker ID may be the answer.
+	// Worker is the worker ID that is wanted: the one that the lost claim had. AnyWorker asks for
+	// the one that this host had last. It is a preference; another worker ID may be the answer.
 	Worker int
 	// Fresh asks for a worker ID that is not the sticky one: a re-lease.
 	// Worker and the host's preference are then ignored. It looks first, as with Look.
@@ -204,9 +204,9 @@ type Request struct {
 	// is taken if there is no other; with Fresh, none of them is.
 	Latest generator.Tick
 	// Before, if not nil, is called before each claim node is made, with AnyWorker, and before each
-	// opening of a record is sent, with its worker ID. An error of it ends the call, and nothing more is
-	// sent: the node of an opening that is not sent stays. The claim keeps Before, and calls it with
-	// AnyWorker before an Extend makes its node again.
+	// opening of a record is sent, with its worker ID. An error of it ends the call, and nothing
+	// more is sent: the node of an opening that is not sent stays. The claim keeps Before, and
+	// calls it with AnyWorker before an Extend makes its node again.
 	Before func(worker int) error
 }
 
@@ -219,8 +219,8 @@ type Progress struct {
 	Ceiling generator.Tick
 	// Issued is the last tick that was issued, 0 if none was.
 	Issued generator.Tick
-	// Time is the tick of the caller's known time: by it the other members judge their own clocks. One
-	// before the layout's first tick counts as 0.
+	// Time is the tick of the caller's known time: by it the other members judge their own clocks.
+	// One before the layout's first tick counts as 0.
 	Time generator.Tick
 }
 
@@ -241,7 +241,8 @@ type Member struct {
 	// the member is granted.
 	Ceiling generator.Tick
 	Issued  generator.Tick
-	// Time is the time that the member knew when it was granted last; 0: it has not been since it opened.
+	// Time is the time that the member knew when it was granted last; 0: it has not been since it
+	// opened.
 	Time generator.Tick
 	// Opening is the record's holder; empty if the claim has not opened it yet.
 	Opening string

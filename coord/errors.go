@@ -7,8 +7,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// ErrLost means that another has opened the record, or claims the worker ID by now, or that the claim
-// was released. It is final: a worker ID must be claimed anew.
+// ErrLost means that another has opened the record, or claims the worker ID by now, or that the
+// claim was released. It is final: a worker ID must be claimed anew.
 var ErrLost = errors.New("the claim on the worker ID is lost; claim again")
 
 // ErrRaised is ErrLost for a claim that was opened before an operator raised all marks.

@@ -17,8 +17,9 @@ type Operator interface {
 	// other methods, which answer ErrNotJoined until then.
 	Inspect(ctx context.Context) (Inspected, error)
 
-	// Create makes a cluster where there is none. Where one is, it changes nothing and returns that.
-	// After an error the outcome is unknown; to do it twice does no harm. Inspect comes after it.
+	// Create makes a cluster where there is none. Where one is, it changes nothing and returns
+	// that. After an error the outcome is unknown; to do it twice does no harm. Inspect comes after
+	// it.
 	Create(ctx context.Context, cluster NewCluster) (Created, error)
 
 	// Members is Coordinator.Members.
@@ -27,17 +28,16 @@ type Operator interface {
 	// Marks returns the records of all worker IDs that were ever held, in order.
 	Marks(ctx context.Context) ([]Mark, error)
 
-	// Raise lifts the ceiling of every worker ID, also of those without a record,
-	// to at least the tick, in one step. Every claim that was opened before is lost: it may have been
-	// granted more than a coordinator that was restored from a backup knows of.
+	// Raise lifts the ceiling of every worker ID, also of those without a record, to at least the
+	// tick, in one step. Every claim that was opened before is lost: it may have been granted more
+	// than a coordinator that was restored from a backup knows of.
 	Raise(ctx context.Context, to generator.Tick) (Raised, error)
 
-	// NewUUID gives the cluster that is there another UUID, which it returns, and
-	// another cluster epoch, in one step: a copy of a cluster, restored from its backup, is then
-	// another cluster. Whoever has joined it before is answered ErrOtherCluster from
-	// then on. The records stay. Over this connection no host gets back the worker ID that
-	// it had last: that was in the original. Inspect comes next. After an error the outcome is
-	// unknown; to do it twice does no harm.
+	// NewUUID gives the cluster that is there another UUID, which it returns, and another cluster
+	// epoch, in one step: a copy of a cluster, restored from its backup, is then another cluster.
+	// Whoever has joined it before is answered ErrOtherCluster from then on. The records stay. Over
+	// this connection no host gets back the worker ID that it had last: that was in the original.
+	// Inspect comes next. After an error the outcome is unknown; to do it twice does no harm.
 	NewUUID(ctx context.Context) (uuid string, err error)
 
 	// Widen has the cluster assign the worker IDs of a range that has all of those which it
@@ -57,7 +57,8 @@ type Operator interface {
 
 	// Export writes into the cluster record that the cluster was exported, and returns all of it:
 	// from then on nothing is granted here, and every other call answers *NotServedError. Grants
-	// that were acknowledged hold. Done again it returns the same bytes. Inspect need not come first.
+	// that were acknowledged hold. Done again it returns the same bytes. Inspect need not come
+	// first.
 	Export(ctx context.Context) ([]byte, error)
 
 	// Import makes the cluster of an export where there is none, with its UUID, its records and
@@ -71,8 +72,7 @@ type Operator interface {
 	// has claimed the worker ID by then. ErrNoClaim if no claim has that name.
 	Clear(ctx context.Context, claim string) error
 
-	// History returns who held the worker ID, the oldest first, as far back as it
-	// is kept.
+	// History returns who held the worker ID, the oldest first, as far back as it is kept.
 	History(ctx context.Context, worker int) ([]HolderInterval, error)
 
 	// Close ends the connection and waits for all that it started.
@@ -154,8 +154,8 @@ type Inspected struct {
 	Layout string
 	// UUID is the cluster's.
 	UUID string
-	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the one
-	// that all ceilings were raised to last.
+	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the
+	// one that all ceilings were raised to last.
 	Floor generator.Tick
 	// ClusterEpoch changes with each Raise; empty before the first.
 	ClusterEpoch string

@@ -4,8 +4,8 @@
 // each pod that asks for it, as an inline ephemeral volume.
 //
 // A volume is a bind mount, read-only, of that directory. The directory and not the socket is
-// mounted, so that pods find the socket of a daemon that started anew. The driver keeps nothing: the
-// mount table has all. It registers itself with kubelet, which calls it on the same socket.
+// mounted, so that pods find the socket of a daemon that started anew. The driver keeps nothing:
+// the mount table has all. It registers itself with kubelet, which calls it on the same socket.
 package main
 
 import (

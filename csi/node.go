@@ -50,8 +50,8 @@ func (n *node) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequ
 	return &csi.NodeGetCapabilitiesResponse{}, nil
 }
 
-// NodePublishVolume mounts the socket's directory at kubelet's path. While no daemon listens there it
-// is Unavailable, and kubelet tries again.
+// NodePublishVolume mounts the socket's directory at kubelet's path. While no daemon listens there
+// it is Unavailable, and kubelet tries again.
 func (n *node) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	target := r.GetTargetPath()
 	err := checkPublish(r)

@@ -130,7 +130,8 @@ func TestSanity(t *testing.T) {
 	config := sanity.NewTestConfig()
 	config.TargetPath, config.StagingPath = filepath.Join(h.root, "pods", "pod"), filepath.Join(h.root, "staging")
 	tests := sanity.GinkgoTest(&config)
-	// The connections are ours: the tests' own wait a minute for one that is ready at once to change.
+	// The connections are ours: the tests' own wait a minute for one that is ready at once to
+	// change.
 	tests.Conn, tests.ControllerConn = dial(t, h.registration), dial(t, controller)
 	defer tests.Finalize()
 	ran := map[types.SpecState][]string{}

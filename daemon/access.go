@@ -31,7 +31,8 @@ func (s Socket) warn(log hclog.Logger) {
 }
 
 // allow reports whether a client may connect; nil if everybody may. The kernel tells a client's
-// user and main group as of when it connected, and no other group. Who comes by TCP gives a password.
+// user and main group as of when it connected, and no other group. Who comes by TCP gives a
+// password.
 func (s Socket) allow() func(peercred.Credentials) bool {
 	uids, gids := s.AllowUIDs, s.AllowGIDs
 	if len(uids) == 0 && len(gids) == 0 {

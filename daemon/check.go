@@ -19,8 +19,8 @@ const askTimeout = 5 * time.Second
 
 // Check returns all that a start would be refused for on this host, besides what Validate finds:
 // the socket's path and group, the coordinator's directory, the files for the coordinator and for
-// --listen, and a layout whose time is over. It writes nothing. That another daemon runs on the same
-// paths is no fault of the settings.
+// --listen, and a layout whose time is over. It writes nothing. That another daemon runs on the
+// same paths is no fault of the settings.
 func (c Config) Check() error {
 	_, group := groupID(c.Socket.Group)
 	access, err := c.Access()

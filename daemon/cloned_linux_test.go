@@ -71,8 +71,8 @@ func watched(t *testing.T, c daemon.Config) (members map[string]coord.Member, ma
 	return members, marks
 }
 
-// load asks for IDs on some connections until the daemon ends, and counts the replies. Whatever is asked
-// for once the machine was cloned must get none.
+// load asks for IDs on some connections until the daemon ends, and counts the replies. Whatever is
+// asked for once the machine was cloned must get none.
 func (r *running) load(connections int, replies *atomic.Int64, cloned *atomic.Bool) *sync.WaitGroup {
 	var asking sync.WaitGroup
 	for range connections {
@@ -96,8 +96,9 @@ func (r *running) load(connections int, replies *atomic.Int64, cloned *atomic.Bo
 	return &asking
 }
 
-// A clone ends at once, under load: whatever is asked for once the machine was cloned gets no ID, and the
-// original's claim and record are as they were. The next start on the clone gets another worker ID.
+// A clone ends at once, under load: whatever is asked for once the machine was cloned gets no ID,
+// and the original's claim and record are as they were. The next start on the clone gets another
+// worker ID.
 func TestACloneUnderLoad(t *testing.T) {
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})
 	for name, url := range map[string]string{"etcd": etcd.URL("test"), "ZooKeeper": "zk://" + strings.Join(zookeeper.Addresses(), ",") + "/test"} {

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// NewCluster is what a cluster for daemons with these settings is made with, still without its range
-// and floor; its layout, and its window.
+// NewCluster is what a cluster for daemons with these settings is made with, still without its
+// range and floor; its layout, and its window.
 func (c Config) NewCluster() (coord.NewCluster, *generator.Layout, time.Duration, error) {
 	layout, err := generator.ParseLayout(c.IDs.Layout)
 	if err != nil {

@@ -34,8 +34,8 @@ func workerOf(t *testing.T, d *running) string {
 	return d.info()["worker_id"]
 }
 
-// From a directory, while its daemon runs, to one that several daemons share: by takeover no request
-// fails, no connection is closed, and no ID comes twice.
+// From a directory, while its daemon runs, to one that several daemons share: by takeover no
+// request fails, no connection is closed, and no ID comes twice.
 func TestADirectoryIsExported(t *testing.T) {
 	url := etcdtest.Start(t, etcdtest.Options{}).URL("test")
 	c := config(dir(t))

@@ -257,8 +257,8 @@ func TestTheEndOfTheLayoutIsSeen(t *testing.T) {
 	}
 }
 
-// Whose session expires while nobody asks claims again, and does not wait until half of its grant is
-// left: the others tell by the claim that it lives.
+// Whose session expires while nobody asks claims again, and does not wait until half of its grant
+// is left: the others tell by the claim that it lives.
 func TestASessionThatExpiresUnaskedIsFollowedByAnother(t *testing.T) {
 	t.Parallel()
 	etcd := etcdtest.Start(t, etcdtest.Options{})

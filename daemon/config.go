@@ -33,13 +33,13 @@ type Config struct {
 	Cluster      Cluster
 	IDs          IDs
 	Grant        grant.Timing
-	// RestartWait is how long a start may wait for the floor of the last worker ID, two ticks at the
-	// least: beyond it another worker ID is better. It begins when the daemon has started, and has its
-	// first ID within a second of the crash all the same.
+	// RestartWait is how long a start may wait for the floor of the last worker ID, two ticks at
+	// the least: beyond it another worker ID is better. It begins when the daemon has started, and
+	// has its first ID within a second of the crash all the same.
 	RestartWait time.Duration
 	Waiting     Waiting
-	// Memory is what the process may use, in bytes: clients whose buffers would need more lose their
-	// connection. 0: see budget.FindMemory.
+	// Memory is what the process may use, in bytes: clients whose buffers would need more lose
+	// their connection. 0: see budget.FindMemory.
 	Memory int64
 	Time   clockguard.Belief // how far a clock that runs ahead is believed
 

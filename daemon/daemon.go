@@ -127,8 +127,9 @@ func New(c Config) (*Daemon, error) {
 	return d, nil
 }
 
-// Run makes a daemon and runs it until ctx ends, or another process has taken over. With TakeoverStay
-// it returns only when ctx ends: a supervisor that starts whatever ends would have it take over again.
+// Run makes a daemon and runs it until ctx ends, or another process has taken over. With
+// TakeoverStay it returns only when ctx ends: a supervisor that starts whatever ends would have it
+// take over again.
 func Run(ctx context.Context, c Config) error {
 	d, err := New(c)
 	if err != nil {
@@ -313,7 +314,8 @@ func (d *Daemon) live(ctx context.Context, listener *socketfile.Listener) error 
 	switch {
 	case errors.Is(err, grant.ErrCopied):
 		d.lock.Forget()
-		// What this process holds, and whom it serves, are the original's. The next start claims anew.
+		// What this process holds, and whom it serves, are the original's. The next start claims
+		// anew.
 		d.log.Error("the virtual machine was cloned or put back, so this process is a copy: it ends, and leaves worker ID and session to the original",
 			"generation", d.machine.generation.Now.Load(), "was", d.machine.generation.Then)
 		parts.end(ctx)

@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A directory that is put in the place of the one that a daemon runs with ends the daemon's lane, also
-// while nothing can be written.
+// A directory that is put in the place of the one that a daemon runs with ends the daemon's lane,
+// also while nothing can be written.
 func TestADirectoryThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(dir(t), "coord")

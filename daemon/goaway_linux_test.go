@@ -71,8 +71,8 @@ func TestABusyHTTP2ConnectionIsToldToGo(t *testing.T) {
 	}
 }
 
-// From a user's thirty-third connection of HTTP/2 on, each may ask for 4 things at once, and not for
-// 100.
+// From a user's thirty-third connection of HTTP/2 on, each may ask for 4 things at once, and not
+// for 100.
 func TestAUsersManyConnectionsOfHTTP2MayAskForLessAtOnce(t *testing.T) {
 	d := daemontest.Start(t, daemontest.Config(t.TempDir()))
 	next := func(want uint32) {

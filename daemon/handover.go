@@ -10,8 +10,7 @@ import (
 	"github.com/flakeward/flakeward/internal/fault"
 )
 
-// lookout is what a daemon does beside serving: it keeps the socket's file, and answers
-// newcomers.
+// lookout is what a daemon does beside serving: it keeps the socket's file, and answers newcomers.
 type lookout struct {
 	ready chan *takeover.Successor // gets who is ready to take over
 	stop  context.CancelFunc
@@ -56,14 +55,14 @@ func (o *lookout) end() {
 }
 
 // handOver hands everything but the worker ID to a newcomer that is ready, which has one of its own
-// or gets this one: it returns true. If the newcomer is gone, the daemon goes on, and starts anew if it
-// has given its worker ID back.
+// or gets this one: it returns true. If the newcomer is gone, the daemon goes on, and starts anew
+// if it has given its worker ID back.
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
 	begun := d.clock.Now().Mono
 	frozen, err := d.server.Freeze()
-	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met the
-	// end of a connection again once, and not twice.
+	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met
+	// the end of a connection again once, and not twice.
 	d.web.leaving.Store(true)
 	commit := takeover.Commit{Time: d.lifecycle.KnownTime(), Kept: listener.Kept(), Stored: listener.Kept() && !listener.IsForeign(), Lock: d.lock.File()}
 	fault.Point(fault.RunningFrozen)

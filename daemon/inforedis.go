@@ -37,8 +37,8 @@ func infoRedis(c serve.Counters, mostClients int) info.Info {
 	}
 }
 
-// memoryInUse is how many bytes the Go runtime uses, and how many of the process are in memory. To ask
-// stops no goroutine. Where the system has no statm, the latter is what the runtime has mapped.
+// memoryInUse is how many bytes the Go runtime uses, and how many of the process are in memory. To
+// ask stops no goroutine. Where the system has no statm, the latter is what the runtime has mapped.
 func memoryInUse() (inUse, resident uint64) {
 	samples := []metrics.Sample{
 		{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}, {Name: "/memory/classes/heap/free:bytes"},

@@ -36,8 +36,8 @@ func (d *Daemon) hold(ctx context.Context) (coord.Coordinator, error) {
 	return c, parts.Wait()
 }
 
-// look has an end made of the lane once another directory is in the place of the coordinator's, also
-// while nothing is written there.
+// look has an end made of the lane once another directory is in the place of the coordinator's,
+// also while nothing is written there.
 func (d *Daemon) look(ctx context.Context) error {
 	for d.clock.Sleep(ctx, time.Duration(float64(d.config.Grant.Publish)*(0.9+0.2*rand.Float64()))) == nil {
 		if err := d.stays(); err != nil {
@@ -54,9 +54,9 @@ func (d *Daemon) joined(cluster coord.Cluster) {
 	d.web.members.joined.Store(&cluster)
 }
 
-// enter has UUIDs name a cluster, before its first ID is issued. If connections were opened to another
-// one, disconnect closes them before: they may have IDs of that still to be written, and a client may
-// demand a cluster, and looks at it once for each connection.
+// enter has UUIDs name a cluster, before its first ID is issued. If connections were opened to
+// another one, disconnect closes them before: they may have IDs of that still to be written, and a
+// client may demand a cluster, and looks at it once for each connection.
 func (d *Daemon) enter(cluster string, disconnect func()) {
 	if d.cluster != "" && d.cluster != cluster {
 		d.log.Warn("the cluster is another one than before, so all connections are closed", "before", d.cluster, "cluster", cluster)
@@ -113,9 +113,9 @@ func (d *Daemon) Identity() coord.Identity {
 	return identity
 }
 
-// note is what the next start that gets the socket's lock, in the same boot of the machine, finds of this
-// process: by it that one knows whose claim is a dead process's. The lock file of a machine that was
-// copied, and boots, names one that may live elsewhere.
+// note is what the next start that gets the socket's lock, in the same boot of the machine, finds
+// of this process: by it that one knows whose claim is a dead process's. The lock file of a machine
+// that was copied, and boots, names one that may live elsewhere.
 func (d *Daemon) note() string { return d.incarnationToken() + noteEnd(d.clock.BootID()) }
 
 func noteEnd(boot string) string { return " of boot " + boot }

@@ -19,7 +19,8 @@ type booted struct {
 func (b booted) Boot() int64    { return 0 }
 func (b booted) BootID() string { return b.boot }
 
-// Whoever gets the lock knows the process before as dead, if it was of the same boot of the machine.
+// Whoever gets the lock knows the process before as dead, if it was of the same boot of the
+// machine.
 func TestTheLockNamesTheDead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	start := func(incarnation, boot string) *Daemon {

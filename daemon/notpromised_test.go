@@ -38,8 +38,7 @@ func (c behind) Now() clockguard.Reading {
 }
 
 // sameWorker starts daemons, each on what config returns, until one has a worker ID. The place
-// where a directory begins to assign is drawn from its UUID, so each has it at odds of
-// one in two.
+// where a directory begins to assign is drawn from its UUID, so each has it at odds of one in two.
 func sameWorker(t *testing.T, worker string, config func() daemon.Config) *running {
 	t.Helper()
 	for range 100 {
@@ -69,8 +68,7 @@ func (r *running) all(seen map[int64]bool) (again int) {
 	return again
 }
 
-// Not promised: two directories know nothing of each other, so their daemons issue the
-// same IDs.
+// Not promised: two directories know nothing of each other, so their daemons issue the same IDs.
 func TestNotPromisedTwoDirectories(t *testing.T) {
 	two := func() daemon.Config {
 		c := config(dir(t))
@@ -111,8 +109,8 @@ func TestNotPromisedALostDirectory(t *testing.T) {
 	}
 }
 
-// Not promised: a directory that is put back into the files that are there knows of nothing since. A clock
-// that is behind then issues it again.
+// Not promised: a directory that is put back into the files that are there knows of nothing since.
+// A clock that is behind then issues it again.
 func TestNotPromisedADirectoryThatIsPutBackInPlace(t *testing.T) {
 	t.Parallel()
 	old := map[string][]byte{}

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/daemontest"
 )
 
-// With --order strict a connection's IDs rise although the clock goes back, by little or by much. Without
-// it they go down once the clock has gone back far.
+// With --order strict a connection's IDs rise although the clock goes back, by little or by much.
+// Without it they go down once the clock has gone back far.
 func TestOrder(t *testing.T) {
 	for name, strict := range map[string]bool{"time": false, "strict": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 var errEnded = errors.New("the program that was started has ended: the log has its reason")
 
 // renew has the program started anew whenever that is asked for, to take over from this process. It
-// returns when ctx ends. Unless another process has taken over by then, the program that was started
-// is told to end as well: it would find nobody to take over from, and serve after the stop.
+// returns when ctx ends. Unless another process has taken over by then, the program that was
+// started is told to end as well: it would find nobody to take over from, and serve after the stop.
 func (d *Daemon) renew(ctx context.Context) {
 	for {
 		select {

@@ -40,8 +40,8 @@ func serviceOf(t *testing.T, in string) (said func(string) map[string]int, servi
 	}
 }
 
-// A daemon that is asked to starts the next one, which takes over. systemd hears from the old one that
-// it reloads and which process goes on, before it hears anything from the new one.
+// A daemon that is asked to starts the next one, which takes over. systemd hears from the old one
+// that it reloads and which process goes on, before it hears anything from the new one.
 func TestRenew(t *testing.T) {
 	c := config(dir(t))
 	said, service := serviceOf(t, filepath.Dir(c.Socket.Path))
@@ -71,8 +71,9 @@ func TestRenew(t *testing.T) {
 	said("READY=1")
 }
 
-// A newcomer that ends or cannot be started leaves the daemon serving. One that neither ends nor takes
-// over does not keep it from ending, and is told to end itself: it would serve after the stop.
+// A newcomer that ends or cannot be started leaves the daemon serving. One that neither ends nor
+// takes over does not keep it from ending, and is told to end itself: it would serve after the
+// stop.
 func TestRenewFails(t *testing.T) {
 	c := config(dir(t))
 	said, service := serviceOf(t, filepath.Dir(c.Socket.Path))

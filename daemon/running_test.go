@@ -131,8 +131,8 @@ func (r *running) shows(code condition.Code) {
 }
 
 // tells waits until INFO has a code, and wants what to do about it in INFO, /readyz, the command
-// health and, with logged, in a line of the log. The code of a condition that has stopped issuing is
-// that of its cause; do is what is to be done.
+// health and, with logged, in a line of the log. The code of a condition that has stopped issuing
+// is that of its cause; do is what is to be done.
 func (r *running) tells(code condition.Code, do string, logged bool) {
 	r.t.Helper()
 	r.shows(code)

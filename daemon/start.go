@@ -98,7 +98,8 @@ func (p *parts) wait(ctx context.Context, served <-chan error, ready <-chan *tak
 	}
 }
 
-// end ends the parts, gives the worker IDs back and ends the session. To call it again does nothing.
+// end ends the parts, gives the worker IDs back and ends the session. To call it again does
+// nothing.
 func (p *parts) end(ctx context.Context) {
 	if p.left {
 		return

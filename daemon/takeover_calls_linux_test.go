@@ -23,9 +23,9 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// A remote call is answered, or refused as unavailable where it waits at that moment, and no ID comes
-// twice; a client with a policy tries again. Each client has called the last daemon before the next
-// one takes over: one that meets two ends with one call gives up by itself.
+// A remote call is answered, or refused as unavailable where it waits at that moment, and no ID
+// comes twice; a client with a policy tries again. Each client has called the last daemon before
+// the next one takes over: one that meets two ends with one call gives up by itself.
 func TestTakeoverUnderRemoteCalls(t *testing.T) {
 	d := start(t, config(dir(t)))
 	path := d.config.Socket.Path

@@ -107,7 +107,7 @@ func (a *asker) pull(n int, stop <-chan struct{}) {
 	}
 }
 
-// takeOver starts a daemon that takes over from before, and waits until it serves and the other has
+// takeOver starts a daemon that takes over from before, and waits until it serves and that one has
 // ended.
 func takeOver(t *testing.T, before *running) *running {
 	t.Helper()
@@ -188,7 +188,8 @@ func TestTakeoverKeepsConnectionsAsTheyAre(t *testing.T) {
 	}
 }
 
-// A daemon that was replaced stays until it is told to end, where a supervisor would start it again.
+// A daemon that was replaced stays until it is told to end, where a supervisor would start it
+// again.
 func TestAReplacedDaemonStays(t *testing.T) {
 	c := config(dir(t))
 	c.TakeoverStay = true
@@ -211,8 +212,8 @@ func TestAReplacedDaemonStays(t *testing.T) {
 	}
 }
 
-// A newcomer that finds another cluster in the place of the running daemon's ends the connections: their
-// clients have looked at the cluster before.
+// A newcomer that finds another cluster in the place of the running daemon's ends the connections:
+// their clients have looked at the cluster before.
 func TestATakeoverIntoAnotherClusterEndsTheConnections(t *testing.T) {
 	c := config(dir(t))
 	c.Grant.Publish = time.Minute // until then the running daemon does not look

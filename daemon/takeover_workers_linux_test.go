@@ -21,7 +21,8 @@ import (
 const twoWorkers = "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01"
 
 // Where the newcomer has a worker ID of its own, the daemon that hands over keeps its own until the
-// newcomer has everything. Where none is free it gives its own back first, and the newcomer has that.
+// newcomer has everything. Where none is free it gives its own back first, and the newcomer has
+// that.
 func TestWhenAWorkerIDIsGivenBackAtATakeover(t *testing.T) {
 	for name, free := range map[string]bool{"one is free": true, "none is free": false} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,8 @@ func TestANewcomerTakesOverOnceItsFloorIsPassed(t *testing.T) {
 	tick := func(r *running, key string) generator.Tick {
 		return generator.Tick(must.Get(strconv.ParseInt(r.info()[key], 10, 64))(t))
 	}
-	// The cluster began at this floor, which is that of each worker ID: the newcomer's clock is before it.
+	// The cluster began at this floor, which is that of each worker ID: the newcomer's clock is
+	// before it.
 	began := layout.StartOf(tick(before, "floor"))
 	c, clock := before.config, &clocktest.Stepped{}
 	clock.By.Store(int64(time.Until(began.Add(-700 * time.Millisecond))))

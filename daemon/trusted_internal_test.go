@@ -13,7 +13,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A line is stamped by the system's clock. While that is not trusted, each line has the trusted time.
+// A line is stamped by the system's clock. While that is not trusted, each line has the trusted
+// time.
 func TestTheLogHasTheTrustedTimeWhileTheClockIsHeld(t *testing.T) {
 	out, manual := &logtest.Buffer{}, clocktest.NewManual(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
 	c := DefaultConfig()

@@ -19,8 +19,9 @@ import (
 )
 
 const (
-	// rehearsal bounds how long a newcomer asks the coordinator whether it fits in. Without an answer
-	// the daemon that runs goes on: it may have a grant, and the newcomer could claim nothing.
+	// rehearsal bounds how long a newcomer asks the coordinator whether it fits in. Without an
+	// answer the daemon that runs goes on: it may have a grant, and the newcomer could claim
+	// nothing.
 	rehearsal = 2 * time.Second
 	// besideTimeout bounds how long it takes to claim a worker ID, while the other daemon serves.
 	besideTimeout = 10 * time.Second
@@ -121,9 +122,9 @@ type predecessor struct {
 	open []serve.Connection
 }
 
-// claimBeside starts and claims a worker ID while the daemon that is to hand over serves. It reports
-// whether one was free: if not, that daemon gives its own back. leaveAlone undoes it, also after an
-// error.
+// claimBeside starts and claims a worker ID while the daemon that is to hand over serves. It
+// reports whether one was free: if not, that daemon gives its own back. leaveAlone undoes it, also
+// after an error.
 func (d *Daemon) claimBeside(ctx context.Context, from takeover.Running) (held bool, err error) {
 	d.before = from.Age
 	d.enter(from.Cluster, d.server.Disconnect)
@@ -191,9 +192,10 @@ const (
 	queueEvery = 200 * time.Millisecond
 )
 
-// succeed takes the socket's lock, and takes over from the daemon that runs there if this one is to.
-// Where somebody has the lock and cannot be asked, as while another newcomer takes over, it waits until
-// there is somebody to ask, or nobody left. It returns nil where nothing was taken over.
+// succeed takes the socket's lock, and takes over from the daemon that runs there if this one is
+// to. Where somebody has the lock and cannot be asked, as while another newcomer takes over, it
+// waits until there is somebody to ask, or nobody left. It returns nil where nothing was taken
+// over.
 func (d *Daemon) succeed(ctx context.Context) (_ *predecessor, err error) {
 	if !d.config.Takeover {
 		d.lock, err = socketfile.TakeLock(d.config.Socket.Path, d.config.Socket.Mode, d.note())

@@ -14,10 +14,9 @@ import (
 // The tests here are named after faults of well-known generators, by the numbers that
 // docs/verification.md lists.
 
-// TestHole5MarksInMillisecondsTicksInSeconds: a generator with ticks of a
-// second kept its mark in milliseconds; its successor began the sequence anew
-// in the same second. Here a mark is a tick, so the successor's first tick is
-// the next second.
+// TestHole5MarksInMillisecondsTicksInSeconds: a generator with ticks of a second kept its mark in
+// milliseconds; its successor began the sequence anew in the same second. Here a mark is a tick, so
+// the successor's first tick is the next second.
 func TestHole5MarksInMillisecondsTicksInSeconds(t *testing.T) {
 	l, first := openLane(t, "uidgenerator;epoch=2026-01-01", 0)
 	clock := l.Epoch().Add(1000*time.Second + 200*time.Millisecond)
@@ -42,9 +41,8 @@ func TestHole5MarksInMillisecondsTicksInSeconds(t *testing.T) {
 	}
 }
 
-// TestHole8LastSlotToTwoThreads: a ring buffer handed its last ID to two
-// threads. Here goroutines race for the last number of each of many ticks, and
-// exactly one has it.
+// TestHole8LastSlotToTwoThreads: a ring buffer handed its last ID to two threads. Here goroutines
+// race for the last number of each of many ticks, and exactly one has it.
 func TestHole8LastSlotToTwoThreads(t *testing.T) {
 	const (
 		goroutines = 8
@@ -88,9 +86,8 @@ func TestHole8LastSlotToTwoThreads(t *testing.T) {
 	}
 }
 
-// TestHole8TimeBitsIntoSign: a generator never looked for the end of its time
-// bits and ran into the sign. Here the last tick is issued whole, nothing
-// after it is, and no ceiling changes that.
+// TestHole8TimeBitsIntoSign: a generator never looked for the end of its time bits and ran into the
+// sign. Here the last tick is issued whole, nothing after it is, and no ceiling changes that.
 func TestHole8TimeBitsIntoSign(t *testing.T) {
 	for _, name := range generator.Presets() {
 		l := parse(t, name)

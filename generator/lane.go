@@ -83,10 +83,9 @@ type Lane struct {
 // openLast stands in Lane.last for "not closed yet"; no tick is negative.
 const openLast = -1
 
-// NewLane returns a lane that issues the given worker ID at ticks above floor.
-// Its ceiling is the floor, so that it issues nothing until Raise. It refuses
-// a datacenter or worker that does not fit into the layout, a floor outside 0
-// to MaxTick, and a layout of more than 32 tenant bits.
+// NewLane returns a lane that issues the given worker ID at ticks above floor. Its ceiling is the
+// floor, so that it issues nothing until Raise. It refuses a datacenter or worker that does not fit
+// into the layout, a floor outside 0 to MaxTick, and a layout of more than 32 tenant bits.
 func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error) {
 	if datacenter > l.Max(Datacenter) {
 		return nil, fmt.Errorf("datacenter %d does not fit into layout %s: it must be 0 to %d", datacenter, l, l.Max(Datacenter))
@@ -126,17 +125,15 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 	return ln, nil
 }
 
-// Take issues up to n IDs of tick t. They are stamped with the tenant, 0 if the
-// layout has none; all tenants share the tick's numbers. It never waits. The IDs
-// follow each other in sequence; there may be
-// fewer than n if the tick's sequence numbers run out. If n is below 1, no ID
-// is asked for and the run is empty. The first Take of a tick begins at number
-// 0, or where Roll has it begin.
+// Take issues up to n IDs of tick t. They are stamped with the tenant, 0 if the layout has none;
+// all tenants share the tick's numbers. It never waits. The IDs follow each other in sequence;
+// there may be fewer than n if the tick's sequence numbers run out. If n is below 1, no ID is asked
+// for and the run is empty. The first Take of a tick begins at number 0, or where Roll has it
+// begin.
 //
-// Highest rises to t before Take returns, and never to a tick that nobody took.
-// So if all callers pass only ticks that the clock has reached, and load Highest
-// before they read the clock, a clock behind Highest has been set back: it is
-// never merely another goroutine that was faster.
+// Highest rises to t before Take returns, and never to a tick that nobody took. So if all callers
+// pass only ticks that the clock has reached, and load Highest before they read the clock, a clock
+// behind Highest has been set back: it is never merely another goroutine that was faster.
 //
 // What Take keeps to, whatever runs beside it:
 //
@@ -156,8 +153,7 @@ func NewLane(l *Layout, datacenter uint64, worker int, floor Tick) (*Lane, error
 //     may give the same one. So a copy gives nothing, wherever in a Take the
 //     machine was copied.
 //
-// All of this rests on sync/atomic being sequentially consistent, as the Go
-// memory model has it.
+// All of this rests on sync/atomic being sequentially consistent, as the Go memory model has it.
 func (ln *Lane) Take(tenant uint32, t Tick, n int) (Run, Outcome) {
 	if c := ln.ceiling.Load(); int64(t) > c {
 		return Run{}, above(c)
@@ -231,10 +227,9 @@ func (ln *Lane) Raise(ceiling Tick) bool {
 	return ln.move(func(c int64) int64 { return max(c, int64(min(ceiling, ln.cut))) })
 }
 
-// Cut lowers the ceiling to the given tick, if it is above that, and keeps Raise from
-// passing it for good. A tick below the floor counts as the floor, and one that is not
-// below an earlier cut changes nothing. No Take that begins after Cut has returned
-// gives a tick above the cut.
+// Cut lowers the ceiling to the given tick, if it is above that, and keeps Raise from passing it
+// for good. A tick below the floor counts as the floor, and one that is not below an earlier cut
+// changes nothing. No Take that begins after Cut has returned gives a tick above the cut.
 func (ln *Lane) Cut(to Tick) {
 	ln.cutting.Lock()
 	defer ln.cutting.Unlock()
@@ -293,8 +288,7 @@ func (ln *Lane) Highest() Tick { return Tick(ln.highest.Load()) }
 // Floor returns the tick above which the lane issues.
 func (ln *Lane) Floor() Tick { return ln.floor }
 
-// Ceiling returns the last tick that the lane may issue; the floor once it is
-// closed.
+// Ceiling returns the last tick that the lane may issue; the floor once it is closed.
 func (ln *Lane) Ceiling() Tick {
 	return max(Tick(ln.ceiling.Load()), ln.floor)
 }

@@ -52,8 +52,7 @@ type Layout struct {
 	epoch   int64 // ns since 1970
 	maxTick Tick
 
-	// floor(x/tick) = (x*reciprocal) >> (64+reduce) for 0 <= x < 2^63; see
-	// newLayout.
+	// floor(x/tick) = (x*reciprocal) >> (64+reduce) for 0 <= x < 2^63; see newLayout.
 	reciprocal uint64
 	reduce     uint8
 }
@@ -102,11 +101,10 @@ func newLayout(s spec) (*Layout, error) {
 	}
 	l.maxTick = Tick(l.Max(Time))
 
-	// Division by an invariant, after Granlund and Montgomery, "Division by
-	// Invariant Integers using Multiplication" (PLDI 1994), theorem 4.2, with
-	// N = 63: for d <= 2^k and m = ceil(2^(63+k)/d), floor(m*x / 2^(63+k)) is
-	// floor(x/d) for every 0 <= x < 2^63. With the smallest such k, m fits
-	// into 64 bits. A tick is at least 1000 ns, so k-1 is not negative.
+	// Division by an invariant, after Granlund and Montgomery, "Division by Invariant Integers
+	// using Multiplication" (PLDI 1994), theorem 4.2, with N = 63: for d <= 2^k and m =
+	// ceil(2^(63+k)/d), floor(m*x / 2^(63+k)) is floor(x/d) for every 0 <= x < 2^63. With the
+	// smallest such k, m fits into 64 bits. A tick is at least 1000 ns, so k-1 is not negative.
 	d := uint64(l.tick)
 	k := bits.Len64(d - 1)
 	m, rest := bits.Div64(1<<(k-1), 0, d)
@@ -125,8 +123,7 @@ func (l *Layout) Bits(f Field) int {
 	return int(l.width[f])
 }
 
-// Max returns the largest value that field f holds; 0 if the layout does not
-// have it.
+// Max returns the largest value that field f holds; 0 if the layout does not have it.
 func (l *Layout) Max(f Field) uint64 {
 	return 1<<l.Bits(f) - 1
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// model is the simplest lane that obeys the rules: it remembers each number
-// that it gave.
+// model is the simplest lane that obeys the rules: it remembers each number that it gave.
 type model struct {
 	layout         *generator.Layout
 	span, capacity int
@@ -111,9 +110,8 @@ func (m *model) nextRoom(from, to generator.Tick) (generator.Tick, bool) {
 	return 0, false
 }
 
-// TestPropertyLaneIsItsModel drives a lane and its model with the same random
-// calls. The model's own rules are the invariants: slots only rise, nothing
-// outside (floor, ceiling], no ID twice.
+// TestPropertyLaneIsItsModel drives a lane and its model with the same random calls. The model's
+// own rules are the invariants: slots only rise, nothing outside (floor, ceiling], no ID twice.
 func TestPropertyLaneIsItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seqBits := rapid.IntRange(1, 5).Draw(t, "sequence")

@@ -19,9 +19,8 @@ var presets = map[string]string{
 	// what tells lanes apart here) and 12 of increment.
 	"discord": "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2015-01-01",
 
-	// DefaultUidGenerator.java of baidu/uid-generator: epochSeconds from
-	// 1463673600000 ms, which is midnight of 2016-05-20 in China. It ran out
-	// of time on 2024-11-20.
+	// DefaultUidGenerator.java of baidu/uid-generator: epochSeconds from 1463673600000 ms, which is
+	// midnight of 2016-05-20 in China. It ran out of time on 2024-11-20.
 	"uidgenerator": "time=28@1s,worker=22,sequence=13;epoch=2016-05-20T00:00:00+08:00",
 
 	// hengyunabc/redis-id-generator: ms since 1970, 12 bits of shard, 10 of
@@ -37,9 +36,8 @@ var presets = map[string]string{
 	// of them, until 2046; up to then the IDs are the same.
 	"instagram": "time=40@1ms,worker=13,sequence=10;epoch=2011-08-24T21:07:01.721Z",
 
-	// 53 bits, so that every ID is a safe integer of JavaScript (ECMA-262,
-	// Number.MAX_SAFE_INTEGER = 2^53 - 1): 128 workers, 25,600 IDs/s each,
-	// until 2113.
+	// 53 bits, so that every ID is a safe integer of JavaScript (ECMA-262, Number.MAX_SAFE_INTEGER
+	// = 2^53 - 1): 128 workers, 25,600 IDs/s each, until 2113.
 	"js53": "time=38@10ms,worker=7,sequence=8;epoch=2026-01-01",
 }
 

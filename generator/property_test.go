@@ -62,8 +62,8 @@ func drawLayout(t *rapid.T) *generator.Layout {
 	return l
 }
 
-// TestPropertyEveryIDDecomposes: an ID of the layout comes apart into parts that make it, and no other
-// number comes apart.
+// TestPropertyEveryIDDecomposes: an ID of the layout comes apart into parts that make it, and no
+// other number comes apart.
 func TestPropertyEveryIDDecomposes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLayout(t)
@@ -126,8 +126,7 @@ func TestPropertyTicks(t *testing.T) {
 }
 
 // TestPropertyBounds: an ID is within the bounds of exactly the spans that its time is in, whatever
-// its worker and number are. Two spans that adjoin have no ID in common and leave none
-// out.
+// its worker and number are. Two spans that adjoin have no ID in common and leave none out.
 func TestPropertyBounds(t *testing.T) {
 	layouts := []*generator.Layout{parse(t, "time=20@10ms,datacenter=3,worker=5,tenant=2,sequence=6;epoch=2026-01-01")}
 	for _, name := range generator.Presets() {

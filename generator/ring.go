@@ -17,19 +17,17 @@ const (
 
 // ring holds the slots of a lane, indexed by tick modulo its size.
 //
-// A slot is tick<<(sequence bits + 1) | used: the last tick issued there and
-// how many of its sequence numbers (0 to 2^bits, both included) are gone, those
-// below the one that it began at included. So used is also the next number.
-// Compared as a number, a slot that moves on to a later tick or uses more of
-// the same tick is larger than before.
+// A slot is tick<<(sequence bits + 1) | used: the last tick issued there and how many of its
+// sequence numbers (0 to 2^bits, both included) are gone, those below the one that it began at
+// included. So used is also the next number. Compared as a number, a slot that moves on to a later
+// tick or uses more of the same tick is larger than before.
 type ring struct {
 	slots     []atomic.Uint64
 	_         [cacheLine]byte
 	exhausted exhausted // written only by TakeFirst, when ticks are used up
 }
 
-// ringSize returns how many slots a ring needs to remember span: a power of
-// two, at least 2.
+// ringSize returns how many slots a ring needs to remember span: a power of two, at least 2.
 func ringSize(tick time.Duration) int {
 	ticks := int64(span / tick)
 	if span%tick != 0 {
@@ -54,9 +52,8 @@ func (ln *Lane) NextRoom(from, to Tick) (Tick, bool) {
 	if from > to {
 		return 0, false
 	}
-	// Room in the first turn of the ring is the answer. Without it, each slot
-	// has room from the tick that it holds, or a turn later if that is used
-	// up; the earliest of these is the answer.
+	// Room in the first turn of the ring is the answer. Without it, each slot has room from the
+	// tick that it holds, or a turn later if that is used up; the earliest of these is the answer.
 	best := Tick(math.MaxInt64)
 	for t := from; t < from+Tick(ln.size); t++ {
 		if t > to {

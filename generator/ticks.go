@@ -32,8 +32,7 @@ func (l *Layout) TickAt(unixNanos int64) Tick {
 	return Tick(hi >> l.reduce)
 }
 
-// tickAtFar is TickAt for instants before the epoch or more than int64
-// nanoseconds away from it.
+// tickAtFar is TickAt for instants before the epoch or more than int64 nanoseconds away from it.
 func (l *Layout) tickAtFar(unixNanos int64) Tick {
 	since := unixNanos - l.epoch
 	switch {
@@ -49,12 +48,10 @@ func (l *Layout) tickAtFar(unixNanos int64) Tick {
 	return Tick(t)
 }
 
-// UnixNanos returns the start of tick t in ns since 1970. Ticks that start
-// beyond what int64 nanoseconds hold (the years 1677 to 2262) give the nearest
-// value that fits.
+// UnixNanos returns the start of tick t in ns since 1970. Ticks that start beyond what int64
+// nanoseconds hold (the years 1677 to 2262) give the nearest value that fits.
 func (l *Layout) UnixNanos(t Tick) int64 {
-	// Flipping the sign bit maps int64 to uint64 in order, where the carry
-	// tells what does not fit.
+	// Flipping the sign bit maps int64 to uint64 in order, where the carry tells what does not fit.
 	const sign = 1 << 63
 	hi, lo := bits.Mul64(magnitude(int64(t)), uint64(l.tick))
 	if t < 0 {
@@ -88,8 +85,7 @@ func (l *Layout) StartOf(t Tick) time.Time {
 	return time.Unix(epoch.Unix()+int64(seconds), int64(epoch.Nanosecond())+int64(nanos)).UTC()
 }
 
-// maxSeconds bounds StartOf: 146 billion years, well inside what time.Time
-// holds.
+// maxSeconds bounds StartOf: 146 billion years, well inside what time.Time holds.
 const maxSeconds = 1 << 62
 
 // End returns the first instant after the last tick: from then on the layout

@@ -21,8 +21,7 @@ func at(tb testing.TB, text string) time.Time {
 	return must.Get(time.Parse(time.RFC3339, text))(tb)
 }
 
-// TestPublishedIDs decodes IDs whose parts are known from elsewhere, and puts
-// them together again.
+// TestPublishedIDs decodes IDs whose parts are known from elsewhere, and puts them together again.
 func TestPublishedIDs(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -31,8 +30,7 @@ func TestPublishedIDs(t *testing.T) {
 		time   string
 		parts  generator.Parts
 	}{
-		// Wikipedia, "Snowflake ID": a tweet of 2022-06-28, machine ID
-		// 01011 11010.
+		// Wikipedia, "Snowflake ID": a tweet of 2022-06-28, machine ID 01011 11010.
 		{"tweet", "twitter", 1541815603606036480, "2022-06-28T16:07:40.105Z",
 			generator.Parts{Datacenter: 11, Worker: 26}},
 		// The Discord API reference's example; internal worker 1, process 0.
@@ -106,8 +104,7 @@ func TestPresets(t *testing.T) {
 		{"redis", "time=41@1ms,worker=12,sequence=10;epoch=1970-01-01T00:00:00Z", "2039-09-07T15:47:35.552Z"},
 		{"sonyflake", "time=39@10ms,sequence=8,worker=16;epoch=2014-09-01T00:00:00Z", "2188-11-16T03:28:58.88Z"},
 		{"twitter", "time=41@1ms,datacenter=5,worker=5,sequence=12;epoch=2010-11-04T01:42:54.657Z", "2080-07-10T17:30:30.209Z"},
-		// The comment of DefaultUidGenerator.java: "until 2024-11-20 21:24:16"
-		// in China.
+		// The comment of DefaultUidGenerator.java: "until 2024-11-20 21:24:16" in China.
 		{"uidgenerator", "time=28@1s,worker=22,sequence=13;epoch=2016-05-19T16:00:00Z", "2024-11-20T13:24:16Z"},
 	}
 	var names []string

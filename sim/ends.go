@@ -8,9 +8,9 @@ import (
 	"github.com/flakeward/flakeward/sim/simulation"
 )
 
-// wantedEnds are how requests to the coordinator end in many seeds, and which function of the daemon
-// learns of it. Each came at least three times in 60 seeds. One that never comes has left the program,
-// or is no longer tried: nothing would judge how it is handled.
+// wantedEnds are how requests to the coordinator end in many seeds, and which function of the
+// daemon learns of it. Each came at least three times in 60 seeds. One that never comes has left
+// the program, or is no longer tried: nothing would judge how it is handled.
 var wantedEnds = []struct {
 	what, place string
 	hows        []string

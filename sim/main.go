@@ -1,6 +1,6 @@
-// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued, by the
-// audit of the drills. A seed that shows a violation is run again with fewer and fewer faults, until
-// none can be left out.
+// Command sim simulates whole clusters, each from a seed, and judges every ID that is issued, by
+// the audit of the drills. A seed that shows a violation is run again with fewer and fewer faults,
+// until none can be left out.
 //
 //	go run ./sim                     seeds 1 to 1000
 //	go run ./sim -from 5000 -n 10000

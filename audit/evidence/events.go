@@ -52,8 +52,7 @@ func (l *Events) Close() error {
 	return l.file.Close()
 }
 
-// ReadEvents calls f with each event of the log at path, in the order in which they
-// were written. A log that is cut off ends there without an error: the write that
-// is missing had not returned. The error is a *DamageError, one of reading, or f's own, which
-// ends it.
+// ReadEvents calls f with each event of the log at path, in the order in which they were written. A
+// log that is cut off ends there without an error: the write that is missing had not returned. The
+// error is a *DamageError, one of reading, or f's own, which ends it.
 func ReadEvents(path string, f func(Event) error) error { return read(path, eventsMagic, f) }

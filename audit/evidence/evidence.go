@@ -1,7 +1,6 @@
-// Package evidence is what a drill leaves behind to be judged: what each daemon did,
-// written by the daemon itself in a drill build, and what each client saw. Both are
-// logs that are only appended to, so a process that is killed leaves all that it had
-// written.
+// Package evidence is what a drill leaves behind to be judged: what each daemon did, written by the
+// daemon itself in a drill build, and what each client saw. Both are logs that are only appended
+// to, so a process that is killed leaves all that it had written.
 package evidence
 
 import "github.com/flakeward/flakeward/generator"
@@ -56,8 +55,8 @@ type Ending uint8
 const (
 	// Unclear: it may have been done, or may be yet.
 	Unclear Ending = iota
-	// Denied: what was to be written is another's: coord.ErrLost, or an opening that others were faster
-	// than.
+	// Denied: what was to be written is another's: coord.ErrLost, or an opening that others were
+	// faster than.
 	Denied
 )
 

@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// A log is a line that says what it is, and then one frame for each entry: the length of the payload
-// (4 bytes, little-endian), and the payload, which encoding/gob made in one stream of all of them.
+// A log is a line that says what it is, and then one frame for each entry: the length of the
+// payload (4 bytes, little-endian), and the payload, which encoding/gob made in one stream of all
+// of them.
 const headBytes = 4
 
 // create makes a log that holds only its first line.
@@ -53,8 +54,8 @@ func (c *encoder) frame(entry any) ([]byte, error) {
 	return b, nil
 }
 
-// DamageError is what reading returns for a log that is none, or has an entry that is none. A log that
-// was merely cut off is not damaged.
+// DamageError is what reading returns for a log that is none, or has an entry that is none. A log
+// that was merely cut off is not damaged.
 type DamageError struct {
 	Path   string
 	Offset int64 // bytes, of the entry's frame
@@ -65,8 +66,8 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("%s is damaged at byte %d: %s", e.Path, e.Offset, e.Reason)
 }
 
-// reader reads the entries of a log. At its end it may be asked again: it goes on where it stood, with
-// what was appended meanwhile.
+// reader reads the entries of a log. At its end it may be asked again: it goes on where it stood,
+// with what was appended meanwhile.
 type reader[E any] struct {
 	r      *bufio.Reader
 	path   string

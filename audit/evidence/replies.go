@@ -26,8 +26,7 @@ func CreateReplies(path string) (*Replies, error) {
 	return &Replies{file: f, out: bufio.NewWriterSize(f, 1<<16)}, nil
 }
 
-// Add appends r, which is in the file at the latest after Flush. A write that fails is
-// final.
+// Add appends r, which is in the file at the latest after Flush. A write that fails is final.
 func (l *Replies) Add(r Reply) error {
 	b, err := l.code.frame(r)
 	if err == nil {

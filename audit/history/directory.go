@@ -9,8 +9,8 @@ import (
 )
 
 // Directory returns every version of each record that a directory has synced, in the order of the
-// writes. The file is what daemons of a drill build have noted (fault.Records): a line has a record's
-// name, a space, and its JSON. Where there is none, nothing was synced.
+// writes. The file is what daemons of a drill build have noted (fault.Records): a line has a
+// record's name, a space, and its JSON. Where there is none, nothing was synced.
 func Directory(path string) ([]Version, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -57,8 +57,7 @@ type ensemble struct {
 	matters func(zxid int64) bool
 }
 
-// settled returns the zxids that were committed, in their order, of those that are in a
-// log.
+// settled returns the zxids that were committed, in their order, of those that are in a log.
 //
 // It goes backwards from the last one that a majority has. Within an epoch there is one
 // leader, which commits in order: all before it are committed too. What came before an
@@ -90,8 +89,7 @@ func (e *ensemble) settled() ([]int64, error) {
 	return committed, nil
 }
 
-// lastHeld is the last of the first n logged ones that a majority has; -1 if there
-// is none.
+// lastHeld is the last of the first n logged ones that a majority has; -1 if there is none.
 func (e *ensemble) lastHeld(n int) int {
 	for n--; n >= 0; n-- {
 		holders := 0
@@ -168,8 +166,7 @@ func (e *ensemble) before(zxid int64) (int64, error) {
 	return held, nil
 }
 
-// whole is an error if what came before zxid may have been purged. At is its place in
-// logged.
+// whole is an error if what came before zxid may have been purged. At is its place in logged.
 func (e *ensemble) whole(at int, zxid int64) error {
 	newest, fromStart := int64(0), false
 	if at > 0 {

@@ -71,10 +71,9 @@ const (
 
 var errShort = errors.New("it is cut off")
 
-// parseLog reads a transaction log and keeps the changes of the paths that wanted tells.
-// The log may end anywhere, as one that is being written or whose server was killed: a
-// transaction that is not whole ends it. One that is not whole and has a whole one
-// behind it is an error.
+// parseLog reads a transaction log and keeps the changes of the paths that wanted tells. The log
+// may end anywhere, as one that is being written or whose server was killed: a transaction that is
+// not whole ends it. One that is not whole and has a whole one behind it is an error.
 func parseLog(all []byte, wanted func(path string) bool) ([]transaction, error) {
 	all = trimZeros(all)
 	if len(all) == 0 {

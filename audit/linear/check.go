@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// model is the specification for porcupine, of one worker ID in a cluster with that floor: the input
-// of an operation is an Op, and there is no output.
+// model is the specification for porcupine, of one worker ID in a cluster with that floor: the
+// input of an operation is an Op, and there is no output.
 func model(floor generator.Tick) porcupine.Model {
 	seed := maphash.MakeSeed()
 	several := porcupine.NondeterministicModel{
@@ -40,8 +40,9 @@ type Verdict struct {
 	Undecided bool
 }
 
-// Check judges a history of any number of worker IDs of a cluster with that floor, each by itself, and
-// returns what was found of those that are not linearizable. The timeout bounds the search for each.
+// Check judges a history of any number of worker IDs of a cluster with that floor, each by itself,
+// and returns what was found of those that are not linearizable. The timeout bounds the search for
+// each.
 func Check(all []Op, floor generator.Tick, timeout time.Duration) []Verdict {
 	workers := map[int]bool{}
 	for _, o := range all {
@@ -79,8 +80,8 @@ func of(all []Op, worker int) []Op {
 		}
 		one = append(one, o)
 		if (o.Kind == Extend || o.Kind == Release) && o.Outcome == Lost {
-			// It may have been stored before its claim was found to be lost: a Release by an earlier try,
-			// an Extend before it found another's node.
+			// It may have been stored before its claim was found to be lost: a Release by an
+			// earlier try, an Extend before it found another's node.
 			o.Outcome, o.By = Unknown, o.Return
 			one = append(one, o)
 		}

@@ -71,9 +71,8 @@ const (
 type Op struct {
 	Client       int // who did it, from 0, for people to read
 	Call, Return int64
-	// By is when an operation of unknown outcome has taken place at the latest, if it
-	// ever does; 0 if nothing but the rest of the history tells. Return is then only
-	// when its caller gave up.
+	// By is when an operation of unknown outcome has taken place at the latest, if it ever does; 0
+	// if nothing but the rest of the history tells. Return is then only when its caller gave up.
 	By int64
 
 	Kind    Kind

@@ -37,8 +37,8 @@ type record struct {
 	floor           generator.Tick // the cluster's
 }
 
-// mine is whether the operation's claim may still write: it is the holder's, and has not come to its
-// end.
+// mine is whether the operation's claim may still write: it is the holder's, and has not come to
+// its end.
 func (r record) mine(o Op) bool { return r.holder == o.Opening && r.giving == kept }
 
 // step returns what the record may be after the operation; nothing if it cannot have
@@ -54,8 +54,8 @@ func (r record) step(o Op) (all []record) {
 	return all
 }
 
-// after is the record once the operation has taken place, or a lost one was found to be lost, unless
-// it cannot be.
+// after is the record once the operation has taken place, or a lost one was found to be lost,
+// unless it cannot be.
 func (r record) after(o Op) (next record, ok bool) {
 	switch {
 	case o.Kind == Open:
@@ -122,8 +122,8 @@ func (r record) stored(o Op) bool {
 	return r.giving == stored && r.holder == o.Opening
 }
 
-// lost needs a reason, and is final. That another has a node on the worker ID is one, and is seen only
-// where the holder's own node is not there.
+// lost needs a reason, and is final. That another has a node on the worker ID is one, and is seen
+// only where the holder's own node is not there.
 func (r record) lost(o Op) (record, bool) {
 	if r.mine(o) && r.hold == firm || o.Kind == Release && r.stored(o) {
 		return r, false

@@ -95,8 +95,8 @@ type coordinator struct {
 }
 
 // Claim hands over a claim when it has been written down. One that could not be stays until its
-// session ends, as after any error. Each opening is a call of its own: where another is tried, others
-// were faster.
+// session ends, as after any error. Each opening is a call of its own: where another is tried,
+// others were faster.
 func (c coordinator) Claim(ctx context.Context, r coord.Request) (coord.Claim, error) {
 	var opening *call // that is under way
 	before := r.Before

@@ -1,7 +1,6 @@
-// Package cluster puts what a coordinator tells operators into tables for people
-// and objects for JSON: who is a member, how far each worker ID was granted, and
-// whose an ID was. Everything is reckoned from values of package coord and one
-// reading of the clock; nothing here asks anybody.
+// Package cluster puts what a coordinator tells operators into tables for people and objects for
+// JSON: who is a member, how far each worker ID was granted, and whose an ID was. Everything is
+// reckoned from values of package coord and one reading of the clock; nothing here asks anybody.
 package cluster
 
 import (
@@ -25,22 +24,20 @@ type Cluster struct {
 	Workers int
 	// Range are those of them that it assigns.
 	Range coord.WorkerRange
-	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the one
-	// that all ceilings were raised to last; 0: none.
+	// Floor is the tick that nothing is issued at or below: that of the cluster's making, or the
+	// one that all ceilings were raised to last; 0: none.
 	Floor generator.Tick
 	// ClusterEpoch changes with each raise; empty: there was none.
 	ClusterEpoch string
-	// Window is how far ahead of its clock a daemon is granted at most, and Longest the longest that
-	// it ever was.
+	// Window is how far ahead of its clock a daemon is granted at most, and Longest the longest
+	// that it ever was.
 	Window, Longest time.Duration
 }
 
-// datacenterKey stands between the layout and the datacenter in a cluster's layout
-// record.
+// datacenterKey stands between the layout and the datacenter in a cluster's layout record.
 const datacenterKey = ";datacenter="
 
-// Of reads what an inspection found. It is an error if the layout is none that this
-// version knows.
+// Of reads what an inspection found. It is an error if the layout is none that this version knows.
 func Of(v coord.Inspected) (Cluster, error) {
 	text, datacenter := v.Layout, uint64(0)
 	if at := strings.LastIndex(v.Layout, datacenterKey); at >= 0 {

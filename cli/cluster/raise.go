@@ -9,17 +9,16 @@ import (
 )
 
 const (
-	// Margin is how much further ahead of the clock than the largest window marks are
-	// raised unless told: for clocks that differ, and for the time until somebody says
-	// yes.
+	// Margin is how much further ahead of the clock than the largest window marks are raised unless
+	// told: for clocks that differ, and for the time until somebody says yes.
 	Margin = 5 * time.Minute
-	// Narrowest is the smallest window that a cluster is given: with less, its daemons would write all
-	// the time, and stop at each write that is late.
+	// Narrowest is the smallest window that a cluster is given: with less, its daemons would write
+	// all the time, and stop at each write that is late.
 	Narrowest = 2 * time.Second
 	// Widest is the largest window that a cluster takes.
 	Widest = 24 * time.Hour
-	// LeastWindow is what the longest window of a cluster counts as at least: one before it, in the same
-	// place, may have had that.
+	// LeastWindow is what the longest window of a cluster counts as at least: one before it, in the
+	// same place, may have had that.
 	LeastWindow = 10 * time.Minute
 	// Furthest is how far ahead marks are raised without being forced: beyond the
 	// largest window that a cluster takes, and Margin.
@@ -44,8 +43,7 @@ func Highest(marks []coord.Mark) (highest coord.Mark, ok bool) {
 // Target is the tick to raise all ceilings to if nobody says which: Enough and Margin from now.
 func (c Cluster) Target(now time.Time) generator.Tick { return c.tick(now.Add(c.Enough() + Margin)) }
 
-// TickOf is the tick that an instant lies in. It is an error if the layout has
-// none for it.
+// TickOf is the tick that an instant lies in. It is an error if the layout has none for it.
 func (c Cluster) TickOf(at time.Time) (generator.Tick, error) {
 	if at.Before(c.Layout.Epoch()) {
 		return 0, fmt.Errorf("%s is before the layout's epoch, %s", Time(at), Time(c.Layout.Epoch()))

@@ -10,7 +10,8 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// Supply is how many worker IDs there are to be had, and who would wait if all hosts lost power now.
+// Supply is how many worker IDs there are to be had, and who would wait if all hosts lost power
+// now.
 type Supply struct {
 	Held    int `json:"held"`    // by a live claim
 	Resting int `json:"resting"` // without one, and the clock has not passed the ceiling

@@ -10,8 +10,7 @@ import (
 // Time writes an instant for people: RFC 3339 in UTC, to the millisecond.
 func Time(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// Stamp is an instant for JSON, in RFC 3339, or nil for a year that it has no
-// form for.
+// Stamp is an instant for JSON, in RFC 3339, or nil for a year that it has no form for.
 func Stamp(t time.Time) *string {
 	t = t.UTC()
 	if year := t.Year(); year < 0 || year > 9999 {

@@ -1,7 +1,6 @@
-// Package configfile reads a configuration file: a YAML mapping from the names
-// of settings to single values. It knows which names there are and where each
-// value stood, not what a value means: that is told by whoever parses it, so a
-// setting has one parser, whichever way it is given.
+// Package configfile reads a configuration file: a YAML mapping from the names of settings to
+// single values. It knows which names there are and where each value stood, not what a value means:
+// that is told by whoever parses it, so a setting has one parser, whichever way it is given.
 package configfile
 
 import (

@@ -11,9 +11,8 @@ import (
 	"github.com/flakeward/flakeward/clockguard"
 )
 
-// Manual is a clock that a test moves by hand: wall and monotonic time together
-// (Advance) or the wall clock alone (Step). It is safe for any number of
-// goroutines.
+// Manual is a clock that a test moves by hand: wall and monotonic time together (Advance) or the
+// wall clock alone (Step). It is safe for any number of goroutines.
 type Manual struct {
 	mu       sync.Mutex
 	now      clockguard.Reading
@@ -32,8 +31,7 @@ type sleeper struct {
 	err   error
 }
 
-// NewManual returns a clock whose wall clock shows start and whose monotonic
-// clock shows 0.
+// NewManual returns a clock whose wall clock shows start and whose monotonic clock shows 0.
 func NewManual(start time.Time) *Manual {
 	m := &Manual{
 		now:      clockguard.Reading{Wall: start.UnixNano()},
@@ -107,8 +105,7 @@ func (m *Manual) Step(d time.Duration) {
 	m.now.Wall += int64(d)
 }
 
-// BlockUntil waits until at least n goroutines are in Sleep, those aside whose
-// context has ended.
+// BlockUntil waits until at least n goroutines are in Sleep, those aside whose context has ended.
 func (m *Manual) BlockUntil(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -105,8 +105,8 @@ func (cl claimant) preferred(ctx context.Context) (worker int, ok bool, err erro
 	return worker, true, nil
 }
 
-// assigned tries the worker ID that the next sequence number names, then one that a listing shows as free.
-// lost is how many such rounds were lost to others.
+// assigned tries the worker ID that the next sequence number names, then one that a listing shows
+// as free. lost is how many such rounds were lost to others.
 func (cl claimant) assigned(ctx context.Context, lost int) (*held, error) {
 	claim, err := cl.worker(ctx, bySequence, true)
 	if !elsewhere(err) {
@@ -120,8 +120,8 @@ func (cl claimant) assigned(ctx context.Context, lost int) (*held, error) {
 }
 
 // looking makes no node before a listing has shown that there is something to be had. Then it tries
-// the sticky worker ID, unless a re-lease asks, the one that the next sequence number names, and one
-// of those that the listing shows.
+// the sticky worker ID, unless a re-lease asks, the one that the next sequence number names, and
+// one of those that the listing shows.
 func (cl claimant) looking(ctx context.Context, lost int) (*held, error) {
 	near, sticky, err := cl.near(ctx)
 	if err != nil {

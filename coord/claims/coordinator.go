@@ -6,12 +6,12 @@
 // by its own maker, which tries elsewhere. A fresh claim draws a sequence number, which names the
 // worker ID, so they are assigned in turn without anybody comparing anything.
 //
-// Who owns a worker ID opens its record: what it is granted from there is decided on the record as it
-// was read, and the opening is stored only if the record still has that version. So a claimant that is
-// wrong about anything fails to write, and claims and sessions decide only when a worker ID
-// changes hands: a holder whose claim node is gone goes on, and makes it again. Every later write is
-// fenced in the same way and carries a nonce, by
-// which a writer that got no answer finds out whether it was its own that was stored.
+// Who owns a worker ID opens its record: what it is granted from there is decided on the record as
+// it was read, and the opening is stored only if the record still has that version. So a claimant
+// that is wrong about anything fails to write, and claims and sessions decide only when a worker ID
+// changes hands: a holder whose claim node is gone goes on, and makes it again. Every later write
+// is fenced in the same way and carries a nonce, by which a writer that got no answer finds out
+// whether it was its own that was stored.
 //
 // All of it happens in one cluster: each request is fenced by the cluster record too.
 // That record also carries the floor and the cluster epoch. To raise all marks after a restore
@@ -40,8 +40,7 @@ type Config struct {
 	// of 0: clusters of one host each, made by mistake, then rarely assign the same.
 	// All coordinators of one tree agree on it.
 	StartOffset bool
-	// Clock times retries, and tells people since when a claim is held;
-	// clockguard.System if nil.
+	// Clock times retries, and tells people since when a claim is held; clockguard.System if nil.
 	Clock clockguard.Clock
 	// Random is where tokens, UUIDs and choices come from; crypto/rand if nil.
 	Random io.Reader

@@ -101,8 +101,8 @@ func (h *held) Extend(ctx context.Context, progress coord.Progress) error {
 	return nil
 }
 
-// claimAgain makes another claim node for the worker ID, and names it in the record. If another's is
-// there first, the claim is lost: the other opens the record, or has seen that it has to go on.
+// claimAgain makes another claim node for the worker ID, and names it in the record. If another's
+// is there first, the claim is lost: the other opens the record, or has seen that it has to go on.
 func (h *held) claimAgain(ctx context.Context) error {
 	n, err := claimant{c: h.c, request: coord.Request{Before: h.before}}.createNode(ctx, h.worker)
 	if errors.Is(err, errTaken) {
@@ -159,9 +159,9 @@ func (h *held) release(ctx context.Context, last generator.Last) error {
 	return h.write(ctx, attempt{record: next, release: true})
 }
 
-// settle finds out what became of a write in doubt, by sending the very same again: it is stored, or
-// refused because it was stored before, or the claim is lost. A copy of it that is still under way
-// compares the version which it has replaced, so it changes nothing any more.
+// settle finds out what became of a write in doubt, by sending the very same again: it is stored,
+// or refused because it was stored before, or the claim is lost. A copy of it that is still under
+// way compares the version which it has replaced, so it changes nothing any more.
 func (h *held) settle(ctx context.Context) error {
 	if h.lost != nil || h.doubt == nil {
 		return h.lost
@@ -179,8 +179,8 @@ func (h *held) write(ctx context.Context, w attempt) error {
 	return h.send(ctx)
 }
 
-// send sends the write in doubt, fenced, and returns nil if it is stored. The error is h.lost, or it
-// leaves the write in doubt.
+// send sends the write in doubt, fenced, and returns nil if it is stored. The error is h.lost, or
+// it leaves the write in doubt.
 func (h *held) send(ctx context.Context) error {
 	w := *h.doubt
 	sent := Write{Doing: w.doing(), Worker: h.worker, Claim: h.node.Name, Record: Entry{Value: encode(w.record)}, Delete: w.release}
@@ -192,7 +192,8 @@ func (h *held) send(ctx context.Context) error {
 			return coord.ErrRaised
 		}
 		if identity != h.identity {
-			// Its version says nothing here: a tree that was emptied, and imported into, counts anew.
+			// Its version says nothing here: a tree that was emptied, and imported into, counts
+			// anew.
 			stored, err := h.c.store.Read(ctx, j.entry, RecordOf(h.worker))
 			if err != nil {
 				return err

@@ -33,8 +33,7 @@ func FuzzDecodeHistory(f *testing.F) {
 	})
 }
 
-// holder returns the opening that may have issued the tick; empty if that is not
-// known.
+// holder returns the opening that may have issued the tick; empty if that is not known.
 func holder(list []interval, tick generator.Tick) string {
 	for i := len(list) - 1; i >= 0; i-- {
 		if tick > list[i].From {

@@ -69,8 +69,8 @@ func nameOf(worker int, incarnation, token string) string {
 	return Pad(worker) + "-" + incarnation + "-" + token
 }
 
-// ParseName returns what a claim node's name tells, or false for one that is nobody's claim. Created
-// is the number that a store has appended, after a dash; else it is 0.
+// ParseName returns what a claim node's name tells, or false for one that is nobody's claim.
+// Created is the number that a store has appended, after a dash; else it is 0.
 func ParseName(name string) (Node, bool) {
 	parts := strings.SplitN(name, "-", 4)
 	if len(parts) < 3 || !ValidToken(parts[1]) || !ValidToken(parts[2]) {

@@ -28,9 +28,8 @@ type nodes struct {
 // worker ID until it is deleted or the session ends. Nodes are told apart by their
 // tokens: a store may complete a name only when it makes the node.
 
-// searchesEach is how many publishes look for orphans after each event that can leave
-// one. A request can reach the servers after its caller gave up on it, so one look
-// is not enough.
+// searchesEach is how many publishes look for orphans after each event that can leave one. A
+// request can reach the servers after its caller gave up on it, so one look is not enough.
 const searchesEach = 6
 
 // searchSeldom is how many publishes later the next one looks after those. The creation of a node

@@ -9,12 +9,12 @@ import (
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
-// errRaced means that a record or the cluster record changed between the making of a claim's node and
-// its opening. Nothing was opened.
+// errRaced means that a record or the cluster record changed between the making of a claim's node
+// and its opening. Nothing was opened.
 var errRaced = errors.New("the record was changed by another before it was opened")
 
-// open opens the record of a node that owns its worker ID, and deletes the node if that fails. Where
-// Request.Before forbids it, the node is another's to open: it stays.
+// open opens the record of a node that owns its worker ID, and deletes the node if that fails.
+// Where Request.Before forbids it, the node is another's to open: it stays.
 func (cl claimant) open(ctx context.Context, n owned) (*held, error) {
 	if err := cl.before(n.Worker); err != nil {
 		return nil, err

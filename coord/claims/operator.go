@@ -187,8 +187,8 @@ func (c *Coordinator) NewUUID(ctx context.Context) (string, error) {
 	return id.String(), nil
 }
 
-// Widen implements coord.Operator. The tick is written as the ceiling of each worker ID that is added,
-// before the cluster record is changed: nobody can claim one until then.
+// Widen implements coord.Operator. The tick is written as the ceiling of each worker ID that is
+// added, before the cluster record is changed: nobody can claim one until then.
 func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above generator.Tick) error {
 	known := c.cluster.known()
 	if known == nil {
@@ -224,8 +224,8 @@ func (c *Coordinator) Widen(ctx context.Context, to coord.WorkerRange, above gen
 	return c.change(ctx, check)
 }
 
-// lift writes a tick as the ceiling of a worker ID that nobody can hold. The record's holder is a new
-// opening, which nobody has.
+// lift writes a tick as the ceiling of a worker ID that nobody can hold. The record's holder is a
+// new opening, which nobody has.
 func (c *Coordinator) lift(ctx context.Context, worker int, to generator.Tick) error {
 	return c.cluster.inCluster(ctx, func(j *cluster) error {
 		stored, err := c.store.Read(ctx, j.entry, RecordOf(worker))

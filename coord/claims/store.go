@@ -8,17 +8,15 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// Store is a coordinator's tree as one session sees it: a few reads and writes of
-// plain bytes, each of which is fenced by the cluster record. What the bytes mean,
-// and who may hold what, is decided above it, in Coordinator, the same for every
-// back-end.
+// Store is a coordinator's tree as one session sees it: a few reads and writes of plain bytes, each
+// of which is fenced by the cluster record. What the bytes mean, and who may hold what, is decided
+// above it, in Coordinator, the same for every back-end.
 //
-// All methods are safe for concurrent use and return soon after their context ends.
-// The others are called only after Make or Look has returned an Entry; all of them
-// answer coord.ErrClosed, wrapped, after Close. Errors name the servers, what was
-// asked of them, and what the reader can do; an error of a writing method leaves open
-// whether the write takes place, now or later. One that the servers refused, and will
-// refuse again, wraps ErrRefused.
+// All methods are safe for concurrent use and return soon after their context ends. The others are
+// called only after Make or Look has returned an Entry; all of them answer coord.ErrClosed,
+// wrapped, after Close. Errors name the servers, what was asked of them, and what the reader can
+// do; an error of a writing method leaves open whether the write takes place, now or later. One
+// that the servers refused, and will refuse again, wraps ErrRefused.
 //
 // A method that takes the cluster record does its work only if that is still stored;
 // otherwise it does nothing and returns *MovedError.
@@ -37,15 +35,14 @@ type Store interface {
 	// away for that, it asks on another one, which is ended again.
 	LookAnew(ctx context.Context) (layout Entry, err error)
 
-	// Make stores the cluster record unless there is one, and returns the one that
-	// is stored then.
+	// Make stores the cluster record unless there is one, and returns the one that is stored then.
 	Make(ctx context.Context, layout []byte) (stored Entry, err error)
 
 	// Replace stores a cluster record in the place of one, and returns it as stored.
 	Replace(ctx context.Context, layout Entry, value []byte) (stored Entry, err error)
 
-	// Number draws a sequence number. Those that are drawn one after the other differ by one. It is a
-	// hint: after a restore or a power cut a number may be drawn once more.
+	// Number draws a sequence number. Those that are drawn one after the other differ by one. It is
+	// a hint: after a restore or a power cut a number may be drawn once more.
 	Number(ctx context.Context, layout Entry) (uint64, error)
 
 	// Create makes a claim node under the session, after opening a session if
@@ -59,8 +56,8 @@ type Store interface {
 	// Delete deletes a claim node; one that is not there is no error.
 	Delete(ctx context.Context, name string) error
 
-	// Claims lists all claim nodes. Their Created and Value are set only with values, which may take
-	// a request for each.
+	// Claims lists all claim nodes. Their Created and Value are set only with values, which may
+	// take a request for each.
 	Claims(ctx context.Context, layout Entry, values bool) ([]Node, error)
 
 	// Records calls visit with each record, in the order of their worker IDs, those from
@@ -84,8 +81,7 @@ type Entry struct {
 	Version int64
 }
 
-// ErrRefused means that the servers refuse what was asked: to ask again soon is of
-// no use.
+// ErrRefused means that the servers refuse what was asked: to ask again soon is of no use.
 var ErrRefused = errors.New("refused")
 
 // ErrGone means that a claim node was deleted as soon as it was made.
@@ -94,9 +90,8 @@ var ErrGone = errors.New("it is gone already: its session ended, or somebody del
 // MovedError means that the cluster record is not the one that the caller knows.
 type MovedError struct {
 	Found Entry // Version 0: there is none
-	// Restored is set if the same answer showed that the servers have gone back to
-	// an earlier state. It is the error of the call unless Found is another
-	// cluster's.
+	// Restored is set if the same answer showed that the servers have gone back to an earlier
+	// state. It is the error of the call unless Found is another cluster's.
 	Restored *coord.RestoredError
 }
 
@@ -133,8 +128,8 @@ type Created struct {
 type Write struct {
 	Doing  string // what it is for, in errors: "extend a grant"
 	Worker int
-	// Claim is the name of the writer's claim node, which decides nothing: see Written.Claimed. Empty
-	// if it never had one.
+	// Claim is the name of the writer's claim node, which decides nothing: see Written.Claimed.
+	// Empty if it never had one.
 	Claim  string
 	Record Entry // the new value, and the version that it replaces; 0: there must be none
 	// Host, if not empty, is the host whose preference this worker ID becomes.

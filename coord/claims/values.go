@@ -17,26 +17,26 @@ type layout struct {
 	UUID   string `json:"uuid"`
 	// Workers is the number of worker IDs that the layout has.
 	Workers int `json:"workers"`
-	// Floor is the tick of the cluster's making, or what all ceilings were raised to last: no record's
-	// counts for less.
+	// Floor is the tick of the cluster's making, or what all ceilings were raised to last: no
+	// record's counts for less.
 	Floor generator.Tick `json:"floor,omitempty"`
 	// Epoch is new with every raise. What was opened in another one is void.
 	Epoch string `json:"era,omitempty"`
-	// Window is how far ahead of its clock a daemon asks for ceilings at most; 0 in a record that does
-	// not say. Longest is the longest that it ever was.
+	// Window is how far ahead of its clock a daemon asks for ceilings at most; 0 in a record that
+	// does not say. Longest is the longest that it ever was.
 	Window  generator.Tick `json:"window,omitempty"`
 	Longest generator.Tick `json:"longest,omitempty"`
 	// Trusted is the time that an operator has confirmed last: see coord.Cluster.
 	Trusted generator.Tick `json:"trusted,omitempty"`
-	// Identity is random, and another one after each change: no other record is the same. One without
-	// it is of an earlier version, whose cluster is refused.
+	// Identity is random, and another one after each change: no other record is the same. One
+	// without it is of an earlier version, whose cluster is refused.
 	Identity string `json:"identity"`
 	// Range are the worker IDs that claims may name; the zero value: all.
 	Range coord.WorkerRange `json:"range,omitzero"`
 	// Exported: the cluster was exported, and nothing is ever granted here again.
 	Exported bool `json:"exported,omitempty"`
-	// Importing is the sum of the export whose records are being stored. Nobody is served before all
-	// are there.
+	// Importing is the sum of the export whose records are being stored. Nobody is served before
+	// all are there.
 	Importing string `json:"importing,omitempty"`
 }
 
@@ -51,7 +51,8 @@ type record struct {
 	Ceiling generator.Tick `json:"ceiling"`
 	// Issued is the last tick that the holder had issued when it wrote this.
 	Issued generator.Tick `json:"issued"`
-	// Time is the time that the holder knew when it last asked for a grant; 0: it has not since it opened.
+	// Time is the time that the holder knew when it last asked for a grant; 0: it has not since it
+	// opened.
 	Time generator.Tick `json:"time,omitempty"`
 	// Holder is the ID of the last opening.
 	Holder string `json:"holder"`

@@ -30,8 +30,7 @@ type Config struct {
 	// URL is dir:/path, etcd://[user:password@]host[:port],.../prefix or
 	// zk://[user:password@]host[:port],.../chroot.
 	URL string
-	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s
-	// if 0.
+	// TTL is the session's time to live, 2 s or more, in whole seconds for etcd; 10 s if 0.
 	TTL time.Duration
 	// Adopt takes a directory that was copied or restored for the cluster's, see dir.Config.
 	Adopt bool
@@ -46,8 +45,8 @@ type Config struct {
 	Current *secure.Current
 	// Identity names the daemon. Operate needs none.
 	Identity coord.Identity
-	// Expired is called when a session has expired, and its claims with it; it must not wait. nil: nobody
-	// is to know.
+	// Expired is called when a session has expired, and its claims with it; it must not wait. nil:
+	// nobody is to know.
 	Expired func()
 	// Clock is for what is shown, and for the time at which the servers' certificates have to be
 	// valid; the real one if nil.
@@ -128,8 +127,7 @@ func (c *Config) locate() (location, error) {
 	return l, nil
 }
 
-// fits checks what the URL and the rest say of the same things, and lets the URL have
-// the user.
+// fits checks what the URL and the rest say of the same things, and lets the URL have the user.
 func (c *Config) fits(l *location) error {
 	switch {
 	case (c.User == "") != (c.Password == ""):
@@ -196,8 +194,8 @@ func (c Config) Check() error {
 	return dir.Check(c.directory(l))
 }
 
-// earlier refuses the state directory of an earlier version, which had the coordinator's directory in
-// it.
+// earlier refuses the state directory of an earlier version, which had the coordinator's directory
+// in it.
 func earlier(path string) error {
 	for _, name := range []string{"etcd", "coord", "journal"} {
 		if !exists(filepath.Join(path, name)) || exists(filepath.Join(path, "cluster")) {

@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// maxPassword bounds what is read as a password, in bytes. Whatever is longer is
-// another file.
+// maxPassword bounds what is read as a password, in bytes. Whatever is longer is another file.
 const maxPassword = 4 << 10
 
 // ReadPassword reads a file that holds a password alone; line breaks at its end are

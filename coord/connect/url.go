@@ -32,8 +32,7 @@ const forms = "use dir:/path for this host alone, or etcd://host:port,host:port/
 // ports are those that clients use when none is given (IANA).
 var ports = map[string]string{schemeEtcd: "2379", schemeZk: "2181"}
 
-// parse takes a URL apart. net/url takes only one host, and puts the password into
-// its errors.
+// parse takes a URL apart. net/url takes only one host, and puts the password into its errors.
 func parse(raw string) (location, error) {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	if !ok {

@@ -70,8 +70,8 @@ func abandonedExtend(k *kit) {
 	k.acknowledged("after what was overtaken", observer, c, coord.Progress{Ceiling: 9100})
 }
 
-// abandonedRelease: a Release that is lost may have lowered the record, by a try without an answer, if
-// another opened the record after that.
+// abandonedRelease: a Release that is lost may have lowered the record, by a try without an answer,
+// if another opened the record after that.
 func abandonedRelease(k *kit) {
 	observer, n := k.start("observer"), k.start("a")
 	c := n.claim(anyone())

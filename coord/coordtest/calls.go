@@ -57,8 +57,8 @@ type heldBack struct {
 	release func() // sends the request, and returns when the servers have done what they will do about it
 }
 
-// holdBack makes a call whose request that comes after n others is held back, and returns once it is.
-// It returns nil if the call has no such request: it has succeeded then.
+// holdBack makes a call whose request that comes after n others is held back, and returns once it
+// is. It returns nil if the call has no such request: it has succeeded then.
 func (k *kit) holdBack(by coord.Coordinator, n int, c call) *heldBack {
 	k.Helper()
 	ctx, cancel := context.WithCancel(k.Context())
@@ -79,7 +79,8 @@ func (k *kit) holdBack(by coord.Coordinator, n int, c call) *heldBack {
 	}
 }
 
-// giveUp ends the call before its request is sent. A Claim whose hint alone was held back has succeeded.
+// giveUp ends the call before its request is sent. A Claim whose hint alone was held back has
+// succeeded.
 func (h *heldBack) giveUp(k *kit) {
 	k.Helper()
 	h.cancel()

@@ -20,8 +20,8 @@ import (
 
 // Harness is one fresh, empty tree of a back-end.
 type Harness struct {
-	// Open connects to the tree. All requests of the coordinator to the servers go over the wire. What
-	// it returns is a coord.Operator too. The harness closes what the case does not.
+	// Open connects to the tree. All requests of the coordinator to the servers go over the wire.
+	// What it returns is a coord.Operator too. The harness closes what the case does not.
 	Open func(t testing.TB, identity coord.Identity, wire *Wire) coord.Coordinator
 	// Revoke ends the coordinator's session on the server and returns when its
 	// claims are gone, whatever the client believes.
@@ -32,8 +32,8 @@ type Harness struct {
 	Makes bool
 	// Wipe deletes the whole tree at once, as an operator may while daemons run.
 	Wipe func(t testing.TB)
-	// Save returns a function that puts the tree back to what it is now, claims included, as a restore
-	// from a backup does.
+	// Save returns a function that puts the tree back to what it is now, claims included, as a
+	// restore from a backup does.
 	Save func(t testing.TB) (restore func())
 }
 

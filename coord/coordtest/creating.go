@@ -163,8 +163,8 @@ func (k *kit) stored() state {
 	return s
 }
 
-// createdAnew holds each request of each call back that writes, has the tree wiped and made anew, with
-// a holder of the same worker ID whose record has the same version, and lets the request go.
+// createdAnew holds each request of each call back that writes, has the tree wiped and made anew,
+// with a holder of the same worker ID whose record has the same version, and lets the request go.
 func createdAnew(k *kit) {
 	k.ids = coord.WorkerRange{First: 1, Count: 7} // one is added, by one request at a time
 	granted := coord.Progress{Ceiling: 700, Issued: 300}

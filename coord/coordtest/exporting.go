@@ -109,8 +109,9 @@ func imported(k *kit) {
 	}
 }
 
-// importedAndRight has a tree emptied, imported into, and written by another holder of the same worker
-// ID, until the record has the version again that the holder of before knows, or close to it.
+// importedAndRight has a tree emptied, imported into, and written by another holder of the same
+// worker ID, until the record has the version again that the holder of before knows, or close to
+// it.
 func importedAndRight(k *kit) {
 	for others := range 5 {
 		n, c := k.held()
@@ -141,8 +142,9 @@ func (k *kit) next(worker, times int) (*node, coord.Claim) {
 	return n, c
 }
 
-// An opening compares the version that its record had when the claim's node was made. Between the two
-// the cluster is exported and imported, where versions may start over, and another opens the record.
+// An opening compares the version that its record had when the claim's node was made. Between the
+// two the cluster is exported and imported, where versions may start over, and another opens the
+// record.
 func openedOverAnImport(k *kit) {
 	for others := range 5 {
 		n, c := k.held()

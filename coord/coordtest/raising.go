@@ -110,8 +110,7 @@ func raisedTwice(k *kit) {
 	k.begins(0, 400)
 }
 
-// An opening, a publish and a release that reach the servers after the raise change
-// nothing there.
+// An opening, a publish and a release that reach the servers after the raise change nothing there.
 func raisedUnderWrites(k *kit) {
 	k.start("first")
 	o := k.operator()

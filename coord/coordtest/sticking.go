@@ -143,8 +143,9 @@ func crashLoop(k *kit) {
 	}
 }
 
-// A process that is known to be dead leaves its claim to its session. The next start of its host does
-// not wait for its end: it deletes the claim where it meets it, on the worker ID that the host had last.
+// A process that is known to be dead leaves its claim to its session. The next start of its host
+// does not wait for its end: it deletes the claim where it meets it, on the worker ID that the host
+// had last.
 func burying(workers int) func(*kit) {
 	return func(k *kit) {
 		k.workers = workers
@@ -159,7 +160,8 @@ func burying(workers int) func(*kit) {
 		if all := next.members(); len(all) != 2 || all[0].Worker+all[1].Worker != c.Worker()+beside.Worker() {
 			k.Errorf("of %d worker IDs, %d is held beside %d, and members are %+v", workers, c.Worker(), beside.Worker(), all)
 		}
-		// It is no matter of safety: who lives after all is granted more as long as nobody has opened the record.
+		// It is no matter of safety: who lives after all is granted more as long as nobody has
+		// opened the record.
 		err := dead.Extend(k.Context(), coord.Progress{Ceiling: 300})
 		if taken := dead.Worker() == c.Worker(); taken != errors.Is(err, coord.ErrLost) || !taken && err != nil {
 			k.Errorf("Extend of the dead, whose worker ID has another holder (%v): %v", taken, err)

@@ -19,7 +19,7 @@ func (w *Wire) Send(life <-chan struct{}, send func() error) error {
 // ErrFault is what a request answers that a test made fail.
 var ErrFault = errors.New("fault made by the test")
 
-// Faults makes single requests fail. The zero value lets all through. It is safe for concurrent use.
+// Faults makes single requests fail. The zero value lets all through. It may be used concurrently.
 type Faults struct {
 	mu       sync.Mutex
 	armed    bool
@@ -66,7 +66,8 @@ func (f *Faults) next() (fails, landed bool) {
 	return true, f.landed
 }
 
-// Delays holds single requests back. The zero value lets all through. It is safe for concurrent use.
+// Delays holds single requests back. The zero value lets all through. It is safe for concurrent
+// use.
 type Delays struct {
 	mu      sync.Mutex
 	armed   bool

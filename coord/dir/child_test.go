@@ -50,8 +50,8 @@ func join(ctx context.Context, path, host string, workers int) (*dir.Coordinator
 }
 
 // child is a daemon in a process of its own, which claims and extends once. It says on its standard
-// output what it has done, and reads its standard input before it goes on. One that is to stop does so
-// in the lock, when it extends.
+// output what it has done, and reads its standard input before it goes on. One that is to stop does
+// so in the lock, when it extends.
 func child(ctx context.Context, do, path string) error {
 	c, err := join(ctx, path, "child", 2)
 	if err != nil {

@@ -95,8 +95,8 @@ func (s *store) keep(name string, f *os.File) {
 	s.claims[name] = f
 }
 
-// drop ends the lock of a claim, if it is ours. A child between fork and exec has the description as
-// well, so to close it is not enough.
+// drop ends the lock of a claim, if it is ours. A child between fork and exec has the description
+// as well, so to close it is not enough.
 func (s *store) drop(name string) {
 	if f := s.claims[name]; f != nil {
 		_ = flock(f, unix.LOCK_UN)
@@ -143,9 +143,9 @@ func (s *store) sweep(d *directory, living []claims.Node) error {
 	return err
 }
 
-// alive reports whether the maker of a claim lives: then its lock cannot be had. It is tried shared,
-// so that nobody who tries at the same time is taken for the maker. The file is opened for writing:
-// on overlayfs another kind of handle may be another file's.
+// alive reports whether the maker of a claim lives: then its lock cannot be had. It is tried
+// shared, so that nobody who tries at the same time is taken for the maker. The file is opened for
+// writing: on overlayfs another kind of handle may be another file's.
 func (d *directory) alive(name string) (bool, error) {
 	f, err := d.root.OpenFile(claims.ClaimOf(name), os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {

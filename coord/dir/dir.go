@@ -3,8 +3,8 @@
 //
 // The directory itself is the lock. Whoever has it reads and writes the files; each write is a file
 // made anew, which is synced, renamed, and counts when the directory is synced as well. A claim is
-// a file that its maker keeps locked, so it lives exactly as long as the process, and is not synced.
-// Besides the keys of package claims there are
+// a file that its maker keeps locked, so it lives exactly as long as the process, and is not
+// synced. Besides the keys of package claims there are
 //
 //	cluster             the cluster record, and the inode of the directory; made last
 //	seq                 how many sequence numbers were drawn, a hint

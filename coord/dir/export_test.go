@@ -14,8 +14,8 @@ func Sync(c *Coordinator, f func(file *os.File, sync func(*os.File) error) error
 	c.store.sync = func(file *os.File) error { return f(file, syncFile) }
 }
 
-// Watch has c's requests go over the wire. One that is held back takes place late, when the context of
-// whoever waited for it has ended.
+// Watch has c's requests go over the wire. One that is held back takes place late, when the context
+// of whoever waited for it has ended.
 func Watch(c *Coordinator, wire *coordtest.Wire) {
 	c.store.through = func(send func() error) error { return wire.Send(c.store.life.Done(), send) }
 }

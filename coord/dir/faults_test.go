@@ -73,8 +73,8 @@ func TestAFileThatCannotBeSyncedIsNotThere(t *testing.T) {
 	}
 }
 
-// What the kernel shows after that, the disk may not have: nothing is acknowledged by reading it, also
-// where somebody has deleted the claim before.
+// What the kernel shows after that, the disk may not have: nothing is acknowledged by reading it,
+// also where somebody has deleted the claim before.
 func TestADirectoryThatCannotBeSyncedEndsTheSession(t *testing.T) {
 	t.Parallel()
 	for _, cleared := range []bool{false, true} {
@@ -356,8 +356,8 @@ func TestRootLeavesADirectoryToItsOwner(t *testing.T) {
 	}))
 }
 
-// A write that lands after a later one of the same claim is refused by the version: it would take the
-// record back.
+// A write that lands after a later one of the same claim is refused by the version: it would take
+// the record back.
 func TestALateWriteDoesNotPass(t *testing.T) {
 	t.Parallel()
 	var wire coordtest.Wire

@@ -138,8 +138,8 @@ func pause(ctx context.Context, d time.Duration) {
 	<-waiting.Done()
 }
 
-// elsewhereError means that this directory is not where the cluster was made, or that another one is
-// at the path by now: by its code.
+// elsewhereError means that this directory is not where the cluster was made, or that another one
+// is at the path by now: by its code.
 type elsewhereError struct {
 	why   *Error
 	found claims.Entry // the cluster record there

@@ -18,8 +18,8 @@ import (
 // process that died with the lock.
 const newName = "new"
 
-// errUnsynced means that a file is in its place and the disk may not have it. To read it again shows
-// nothing: the memory of the kernel is not the disk.
+// errUnsynced means that a file is in its place and the disk may not have it. To read it again
+// shows nothing: the memory of the kernel is not the disk.
 var errUnsynced = errors.New("the directory could not be synced, so the disk may not have what was written last")
 
 func syncFile(f *os.File) error { return f.Sync() }

@@ -85,14 +85,15 @@ func transport(config *tls.Config) credentials.TransportCredentials {
 	return credentials.NewTLS(config)
 }
 
-// forAnother reports whether a server refused a request that another may serve: it took no part in it.
+// forAnother reports whether a server refused a request that another may serve: it took no part in
+// it.
 func forAnother(err error) bool {
 	return errors.Is(err, errNotVoting) || errors.Is(err, rpctypes.ErrStopped) || errors.Is(err, rpctypes.ErrTooManyRequests)
 }
 
 // once makes a request. If there are several servers, a request that fails is repeated, and the
-// library sends each repetition to the next server. That happens at once if a server cannot serve it
-// and another may. If a server does not answer, as a member whose disk hangs, it happens after a
+// library sends each repetition to the next server. That happens at once if a server cannot serve
+// it and another may. If a server does not answer, as a member whose disk hangs, it happens after a
 // third of the time that is left. All requests of this package can be repeated.
 func (c *client) once(ctx context.Context, request func(context.Context) error) error {
 	for more := len(c.servers.Endpoints) - 1; more > 0; more-- {

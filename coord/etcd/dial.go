@@ -26,13 +26,13 @@ type Servers struct {
 	// client certificate and there is no User, the certificate's common name is the
 	// user, where etcd is told to take it so.
 	TLS *tls.Config
-	// Current, if not nil, has what is taken in the place of Password and TLS once it was read again.
+	// Current, if not nil, has what is taken in the place of Password and TLS once it was read
+	// again.
 	Current *secure.Current
 }
 
-// Dial returns a coordinator with a client of its own, which Close closes. It
-// sends nothing: servers that cannot be reached are the error of Join. The
-// endpoints are named in errors.
+// Dial returns a coordinator with a client of its own, which Close closes. It sends nothing:
+// servers that cannot be reached are the error of Join. The endpoints are named in errors.
 func Dial(servers Servers, config Config) (*Coordinator, error) {
 	if len(servers.Endpoints) == 0 {
 		return nil, fmt.Errorf("etcd: no server is named; give at least one host:port")

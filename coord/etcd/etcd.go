@@ -2,11 +2,10 @@
 // package claims's.
 //
 // The keys are those of package claims, and seq, the counter: its version is how many numbers were
-// drawn. A claim node is a key attached to the lease of this coordinator's session; nodes
-// are ordered by their create revisions. The version of anything else is its
-// modification revision. Every request is one transaction that compares the cluster
-// record's value too. Leases and the client's view of them decide only when a worker
-// ID changes hands.
+// drawn. A claim node is a key attached to the lease of this coordinator's session; nodes are
+// ordered by their create revisions. The version of anything else is its modification revision.
+// Every request is one transaction that compares the cluster record's value too. Leases and the
+// client's view of them decide only when a worker ID changes hands.
 package etcd
 
 import (
@@ -45,8 +44,7 @@ type Config struct {
 	Identity coord.Identity
 	// Expired is called when a session has expired, and must not wait; nil: nobody is to know.
 	Expired func()
-	// Clock tells since when a claim is held, for people to read;
-	// clockguard.System if nil.
+	// Clock tells since when a claim is held, for people to read; clockguard.System if nil.
 	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger
@@ -58,9 +56,8 @@ type Coordinator struct {
 	store *store
 }
 
-// New returns a coordinator on client, which stays the caller's and must be
-// closed only after the coordinator. Nothing is sent yet. It returns an error for
-// a configuration that is impossible.
+// New returns a coordinator on client, which stays the caller's and must be closed only after the
+// coordinator. Nothing is sent yet. It returns an error for a configuration that is impossible.
 func New(client *clientv3.Client, config Config) (*Coordinator, error) {
 	s, err := newStore(config)
 	if err != nil {

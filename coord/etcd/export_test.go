@@ -40,8 +40,8 @@ func SetManyRevisions(c *Coordinator, n int64) { c.store.sessions.growth.next = 
 // LookAtGrowth has c look at etcd's revisions, as after a renewal. It comes after c is closed.
 func LookAtGrowth(ctx context.Context, c *Coordinator) { c.store.sessions.growth.look(ctx) }
 
-// Watch has c's transactions go over the wire, and what it asks of leases be subject to its faults. It
-// comes before c opens a session. The caller of a transaction that is held back waits until its
+// Watch has c's transactions go over the wire, and what it asks of leases be subject to its faults.
+// It comes before c opens a session. The caller of a transaction that is held back waits until its
 // context ends.
 func Watch(c *Coordinator, wire *coordtest.Wire) {
 	Intercept(c, func(ctx context.Context, k Kind, send func(context.Context) error) error {

@@ -100,8 +100,7 @@ func TestSessionOutlivesAMemberThatHangs(t *testing.T) {
 	}
 }
 
-// The whole cluster hangs for less than the lease lives: it is renewed in time
-// afterwards.
+// The whole cluster hangs for less than the lease lives: it is renewed in time afterwards.
 func TestSessionOutlivesAPause(t *testing.T) {
 	t.Parallel()
 	c := etcdtest.Start(t, etcdtest.Options{})

@@ -30,8 +30,7 @@ const (
 	kindEnd     kind = "end the session"
 )
 
-// transactions sends them, each once, and sees from the answers whether the servers were
-// restored.
+// transactions sends them, each once, and sees from the answers whether the servers were restored.
 type transactions struct {
 	client *client
 	layout string // the key of the cluster record

@@ -9,9 +9,8 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// past is what the answers have shown of the servers: etcd's revision never goes
-// back, and the cluster's ID never changes, unless it was restored from a backup or
-// its data was replaced.
+// past is what the answers have shown of the servers: etcd's revision never goes back, and the
+// cluster's ID never changes, unless it was restored from a backup or its data was replaced.
 type past struct {
 	mu      sync.Mutex
 	highest int64

@@ -26,9 +26,8 @@ func (tr tree) restore(backup string) {
 	tr.StartAll()
 }
 
-// Etcd is restored under a daemon: that is told from a loss, whichever call finds it
-// out; nothing of the daemon's stays there, and only a new start that follows a raise
-// goes on.
+// Etcd is restored under a daemon: that is told from a loss, whichever call finds it out; nothing
+// of the daemon's stays there, and only a new start that follows a raise goes on.
 func TestRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	calls := []struct {

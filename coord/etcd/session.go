@@ -15,8 +15,7 @@ import (
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
-// closeTimeout bounds the end of the lease. It is short, for a lease that is not
-// ended expires.
+// closeTimeout bounds the end of the lease. It is short, for a lease that is not ended expires.
 const closeTimeout = time.Second
 
 // sessions opens one session after the other, and ends the client if it is the store's own.

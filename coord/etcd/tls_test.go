@@ -14,8 +14,8 @@ import (
 
 func tick(n int) generator.Tick { return generator.Tick(n) }
 
-// Each mistake has its own words, and is tried on: what is wrong may be set right at the servers. One
-// that a handshake shows is told once, as other servers may serve meanwhile.
+// Each mistake has its own words, and is tried on: what is wrong may be set right at the servers.
+// One that a handshake shows is told once, as other servers may serve meanwhile.
 func TestTLSMistakes(t *testing.T) {
 	ca, other := certtest.New(t, "ca"), certtest.New(t, "other")
 	own := ca.ClientConfig(ca.Client("root"))

@@ -66,12 +66,11 @@ func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) 
 
 // Number implements claims.Store.
 //
-// A single transaction that counts and claims would have to compare the counter
-// with the value it was read at, and of a thousand that start together all but one
-// would fail in each round. So a number is drawn by a blind put on
-// the counter's key: its version rises by one with each, in the order that etcd
-// applies them, and nothing is compared. A crash before the claim skips a number, which costs
-// nothing: numbers only assign, they own nothing. Ownership is by create revision.
+// A single transaction that counts and claims would have to compare the counter with the value it
+// was read at, and of a thousand that start together all but one would fail in each round. So a
+// number is drawn by a blind put on the counter's key: its version rises by one with each, in the
+// order that etcd applies them, and nothing is compared. A crash before the claim skips a number,
+// which costs nothing: numbers only assign, they own nothing. Ownership is by create revision.
 func (s *store) Number(ctx context.Context, layout claims.Entry) (uint64, error) {
 	resp, err := s.txns.inCluster(ctx, layout, kindNumber, nil, []clientv3.Op{clientv3.OpPut(s.root+"seq", "", clientv3.WithPrevKV())}, nil)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Current is what servers are spoken to with, as it was read last. Its methods may be called from any
-// goroutine; those of nil return what they are given.
+// Current is what servers are spoken to with, as it was read last. Its methods may be called from
+// any goroutine; those of nil return what they are given.
 type Current struct {
 	read atomic.Pointer[read]
 }

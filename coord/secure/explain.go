@@ -13,11 +13,10 @@ import (
 	"github.com/flakeward/flakeward/coord"
 )
 
-// Explain returns what an error of a TLS connection means and what operators can do,
-// with the error wrapped; other errors it returns as they are. The text is the same
-// for the same mistake, at whatever time and server. The errors of a connection's
-// first reads are as telling as those of its handshake: a server that refuses a
-// client's certificate says so only then.
+// Explain returns what an error of a TLS connection means and what operators can do, with the error
+// wrapped; other errors it returns as they are. The text is the same for the same mistake, at
+// whatever time and server. The errors of a connection's first reads are as telling as those of its
+// handshake: a server that refuses a client's certificate says so only then.
 func Explain(err error) error {
 	var (
 		unknown x509.UnknownAuthorityError
@@ -77,8 +76,7 @@ type explained struct {
 func (e *explained) Error() string { return e.text }
 func (e *explained) Unwrap() error { return e.err }
 
-// Mistake is true for an error that was explained: what is wrong is not that the server
-// is away.
+// Mistake is true for an error that was explained: what is wrong is not that the server is away.
 func Mistake(err error) bool {
 	var e *explained
 	return errors.As(err, &e)

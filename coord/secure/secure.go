@@ -18,9 +18,8 @@ type TLS struct {
 	// CA is a file of PEM with the certificates of the authorities that may have
 	// signed the servers'; the system's authorities if empty. It is read by Config.
 	CA string
-	// Cert and Key are files of PEM with the client certificate and its key. They
-	// are read again for each connection, so that they can be replaced while the
-	// daemon runs.
+	// Cert and Key are files of PEM with the client certificate and its key. They are read again
+	// for each connection, so that they can be replaced while the daemon runs.
 	Cert string
 	Key  string
 }

@@ -12,9 +12,8 @@ import (
 	"github.com/flakeward/flakeward/coord/claims"
 )
 
-// Create implements claims.Store. Whatever is read after the node was made is at
-// least as new as the node: a server never shows a client a state older than one it
-// has answered with.
+// Create implements claims.Store. Whatever is read after the node was made is at least as new as
+// the node: a server never shows a client a state older than one it has answered with.
 func (s *store) Create(ctx context.Context, layout claims.Entry, claim claims.Node) (claims.Created, error) {
 	name, err := s.createNode(ctx, layout, claim)
 	if err != nil {
@@ -79,8 +78,8 @@ func (s *store) rivals(ctx context.Context, node claims.Node) (before []claims.N
 	}
 	for _, name := range names {
 		other, ok := claims.ParseName(name)
-		// ZooKeeper counts with 32 bits and a sign, and some versions give the last number again and again.
-		// Of two with one number each takes the other for the first.
+		// ZooKeeper counts with 32 bits and a sign, and some versions give the last number again
+		// and again. Of two with one number each takes the other for the first.
 		if ok && other.Worker == node.Worker && other.Name != node.Name && int32(other.Created-node.Created) <= 0 {
 			before = append(before, other)
 		}

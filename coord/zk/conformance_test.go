@@ -120,8 +120,8 @@ const halting = "context: also when no server answers"
 
 func TestConformanceEnsemble(t *testing.T) {
 	t.Parallel()
-	// A follower that a busy disk holds up stays in the ensemble for half a minute: the kit loses no
-	// server.
+	// A follower that a busy disk holds up stays in the ensemble for half a minute: the kit loses
+	// no server.
 	e := zktest.Start(t, zktest.Options{Members: 3, Config: map[string]string{"syncLimit": "60"}})
 	halted := 0
 	coordtest.Run(t, func(t *testing.T) coordtest.Harness {

@@ -133,8 +133,7 @@ func (d *dialer) dial(network, address string, _ time.Duration) (net.Conn, error
 	return w, nil
 }
 
-// shake makes the TLS connection. The server must prove the name that was
-// configured.
+// shake makes the TLS connection. The server must prove the name that was configured.
 func (d *dialer) shake(ctx context.Context, conn net.Conn) (net.Conn, error) {
 	config := d.current.TLS(d.tls).Clone()
 	config.ServerName = d.now.host

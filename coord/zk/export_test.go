@@ -68,8 +68,8 @@ func (l *Line) Cut() {
 // has, and operation -11.
 const closing = "\x00\x00\x00\x08" + "\x7f\xff\xff\xff" + "\xff\xff\xff\xf5"
 
-// EndSession has the server end the session of c, if there is one, and waits until c has noticed: the
-// server ends the connection then.
+// EndSession has the server end the session of c, if there is one, and waits until c has noticed:
+// the server ends the connection then.
 func (l *Line) EndSession(ctx context.Context, c *Coordinator) error {
 	c.store.client.mu.Lock()
 	n := c.store.client.session

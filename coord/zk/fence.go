@@ -23,8 +23,8 @@ func tokenOf(layout []byte) string {
 	return fmt.Sprintf("%x", sum[:16])
 }
 
-// guard returns the operations that begin each Multi: it takes place only while the cluster record is
-// that one.
+// guard returns the operations that begin each Multi: it takes place only while the cluster record
+// is that one.
 func (s *store) guard(layout claims.Entry) ([]any, error) {
 	version, err := checked(layout.Version)
 	return []any{

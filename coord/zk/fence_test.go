@@ -40,8 +40,8 @@ func (w *fixture) coordinator() *zk.Coordinator {
 	return dial(w, zk.Servers{Addresses: w.e.Addresses(), Chroot: w.root}, zk.Config{Identity: identity()})
 }
 
-// The same cluster's layout, put back as it was, is gone on with. Without its child it is refused by
-// name, and what the error says helps.
+// The same cluster's layout, put back as it was, is gone on with. Without its child it is refused
+// by name, and what the error says helps.
 func TestLayoutThatIsPutBack(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
@@ -72,8 +72,8 @@ func TestLayoutThatIsPutBack(t *testing.T) {
 	}
 }
 
-// A backup of the layout is put back, and then raised: it has the version of another change that was
-// made since the backup, and is not taken for that.
+// A backup of the layout is put back, and then raised: it has the version of another change that
+// was made since the backup, and is not taken for that.
 func TestAChangeAfterARestoreIsAnotherOne(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))

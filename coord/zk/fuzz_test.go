@@ -19,8 +19,8 @@ func answer(timeout int32, id uint64) []byte {
 	return append(b, make([]byte, 16)...)
 }
 
-// FuzzSession: whatever a server answers first, it is passed on as it came or refused, and no session
-// without an end to its timeout comes through.
+// FuzzSession: whatever a server answers first, it is passed on as it came or refused, and no
+// session without an end to its timeout comes through.
 func FuzzSession(f *testing.F) {
 	whole := answer(10_000, 7)
 	f.Add(whole)

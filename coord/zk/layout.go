@@ -86,8 +86,8 @@ func (s *store) makeToken(layout []byte) any {
 	return &gozk.CreateRequest{Path: s.token(layout), Acl: s.client.access(), Flags: gozk.FlagPersistent}
 }
 
-// Replace implements claims.Store. The layout gets another child: in a tree that was put back from a
-// backup versions go back, and what was changed there since has no version of its own.
+// Replace implements claims.Store. The layout gets another child: in a tree that was put back from
+// a backup versions go back, and what was changed there since has no version of its own.
 func (s *store) Replace(ctx context.Context, layout claims.Entry, value []byte) (claims.Entry, error) {
 	version, err := checked(layout.Version)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// A thousand claims and records are listed at once, those that vanish meanwhile
-// left out.
+// A thousand claims and records are listed at once, those that vanish meanwhile left out.
 func TestListOfAThousand(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))

@@ -7,8 +7,9 @@ import (
 	"github.com/flakeward/flakeward/coord/internal/mutex"
 )
 
-// A password that the library was given while the connection was lost may have come too late for the
-// next one: it counts once a connection has lasted over it. One that was refused does not count.
+// A password that the library was given while the connection was lost may have come too late for
+// the next one: it counts once a connection has lasted over it. One that was refused does not
+// count.
 func TestLoginCountsForItsConnection(t *testing.T) {
 	n := &session{client: newClient(Servers{}, Config{}, "/"), login: mutex.New()}
 	refused := errors.New("refused")

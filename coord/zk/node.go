@@ -42,8 +42,8 @@ func (c *client) get(ctx context.Context, k kind, path string) (claims.Entry, er
 
 // sync makes what is read next at least as new as all that was answered before. A server may lag
 // behind the leader, and so behind what another one told. ZooKeeper's own sync is not enough: a
-// leader answers it before it has applied all that it has committed (LeaderZooKeeperServer makes its
-// CommitProcessor without matchSyncs). A write has its place in the order of all writes, and is
+// leader answers it before it has applied all that it has committed (LeaderZooKeeperServer makes
+// its CommitProcessor without matchSyncs). A write has its place in the order of all writes, and is
 // answered once those before it are applied. This one checks that there is a root, and changes
 // nothing.
 func (c *client) sync(ctx context.Context, k kind) error {
@@ -57,8 +57,7 @@ func (c *client) sync(ctx context.Context, k kind) error {
 	return err
 }
 
-// create makes a node that stays. One that is there already is verdict
-// gozk.ErrNodeExists.
+// create makes a node that stays. One that is there already is verdict gozk.ErrNodeExists.
 func (c *client) create(ctx context.Context, k kind, path string, value []byte) error {
 	_, err := tell(ctx, c, k, path, func(conn *gozk.Conn) (string, error) {
 		return conn.Create(path, value, gozk.FlagPersistent, c.access())

@@ -82,11 +82,10 @@ func newClient(servers Servers, config Config, root string) *client {
 	return c
 }
 
-// access returns the ACL of every node that is made: with a user, that user and
-// nobody else may read and change it; else everybody may. It names the user by the
-// digests that ZooKeeper keeps, so it does not depend on what the connection is
-// logged in as. While a password is being changed, daemons know the one of before,
-// the new one, or both.
+// access returns the ACL of every node that is made: with a user, that user and nobody else may
+// read and change it; else everybody may. It names the user by the digests that ZooKeeper keeps, so
+// it does not depend on what the connection is logged in as. While a password is being changed,
+// daemons know the one of before, the new one, or both.
 func (c *client) access() (all []gozk.ACL) {
 	if c.servers.User == "" {
 		return gozk.WorldACL(gozk.PermAll)
@@ -172,9 +171,8 @@ func tell[T any](ctx context.Context, c *client, k kind, path string, send func(
 	return request(ctx, c, k, path, false, send)
 }
 
-// request waits for a connection and then for the answer, both together no longer
-// than TryTimeout. What the servers answer is returned as it is; any other error
-// says what failed where.
+// request waits for a connection and then for the answer, both together no longer than TryTimeout.
+// What the servers answer is returned as it is; any other error says what failed where.
 func request[T any](ctx context.Context, c *client, k kind, path string, again bool, send func(*gozk.Conn) (T, error)) (T, error) {
 	var none T
 	if ctx.Err() != nil {

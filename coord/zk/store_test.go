@@ -17,8 +17,7 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// fixture is one tree with a cluster record, and a client that acts behind the stores'
-// backs.
+// fixture is one tree with a cluster record, and a client that acts behind the stores' backs.
 type fixture struct {
 	testing.TB
 	e      *zktest.Ensemble
@@ -162,7 +161,8 @@ func TestFailedWritesAreToldApart(t *testing.T) {
 	}
 }
 
-// The owner is who was created first, by the number that ZooKeeper has given, whatever the names are.
+// The owner is who was created first, by the number that ZooKeeper has given, whatever the names
+// are.
 func TestOwnerIsTheFirstCreated(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, zktest.Shared(t))
@@ -185,8 +185,8 @@ func TestOwnerIsTheFirstCreated(t *testing.T) {
 	if late := w.create(s, layout, 6); len(late.Before) != 1 || late.Before[0].Incarnation != "zz" {
 		t.Errorf("before the next %+v", late.Before)
 	}
-	// Numbers have 32 bits and a sign, and some versions give the last one again and again. Of two with
-	// one number each comes after the other.
+	// Numbers have 32 bits and a sign, and some versions give the last one again and again. Of two
+	// with one number each comes after the other.
 	counted := []string{"0000007-aa-d-2147483646", "0000007-aa-c-2147483647", "0000007-aa-b-2147483647", "0000007-aa-a--2147483648"}
 	for _, name := range counted {
 		must.Get(w.client.Create(w.root+"/claims/"+name, nil, gozk.FlagEphemeral, gozk.WorldACL(gozk.PermAll)))(w)

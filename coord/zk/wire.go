@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/coord/secure"
 )
 
-// wire is a connection to a server. It reads the answer to the library's request for a session, which
-// the library would wait for too long and whose length it would believe.
+// wire is a connection to a server. It reads the answer to the library's request for a session,
+// which the library would wait for too long and whose length it would believe.
 type wire struct {
 	net.Conn
 	d      *dialer
@@ -66,12 +66,11 @@ func (w *wire) open() error {
 	return errors.Join(err, w.SetReadDeadline(time.Time{}))
 }
 
-// Write does not tell that it failed once the session is open: it ends the connection,
-// which the library's reader notices. To be told twice is too much for the library. It
-// fails a request whose write failed, and when the connection ends it fails that again
-// with all others; but the user's, which is given anew to each connection, has room for
-// one answer only. The second would wait for ever, and with it the goroutine that
-// connects and the lock that all requests need.
+// Write does not tell that it failed once the session is open: it ends the connection, which the
+// library's reader notices. To be told twice is too much for the library. It fails a request whose
+// write failed, and when the connection ends it fails that again with all others; but the user's,
+// which is given anew to each connection, has room for one answer only. The second would wait for
+// ever, and with it the goroutine that connects and the lock that all requests need.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
 	if err == nil || !w.opened {
@@ -106,8 +105,8 @@ func readAnswer(r io.Reader) (answer []byte, timeout time.Duration, err error) {
 
 var errStrange = errors.New("the answer is not ZooKeeper's")
 
-// explain says why a connection was made, but no session. What a request says of it is what the server
-// answers when it is asked why.
+// explain says why a connection was made, but no session. What a request says of it is what the
+// server answers when it is asked why.
 func (w *wire) explain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		w.d.wait = min(2*w.wait, lastWait)

@@ -43,8 +43,7 @@ type Servers struct {
 	// is made is then shut to everybody else. Without TLS they travel unencrypted.
 	User     string
 	Password string
-	// TLS, if not nil, is how the servers are spoken to. Each must prove the
-	// name in its address.
+	// TLS, if not nil, is how the servers are spoken to. Each must prove the name in its address.
 	TLS *tls.Config
 	// Current, if not nil, has what is taken in the place of TLS once it was read again, and
 	// passwords that the user has as well from then on.
@@ -64,8 +63,7 @@ type Config struct {
 	Identity coord.Identity
 	// Expired is called when a session has expired, and must not wait; nil: nobody is to know.
 	Expired func()
-	// Clock tells since when a claim is held, for people to read; clockguard.System
-	// if nil.
+	// Clock tells since when a claim is held, for people to read; clockguard.System if nil.
 	Clock clockguard.Clock
 	// Log takes what operators should know; nil for none.
 	Log hclog.Logger

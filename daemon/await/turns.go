@@ -14,8 +14,8 @@ type dealer interface {
 	Deal(named func(*issue.Connection)) (again time.Duration)
 }
 
-// turns wakes the callers whose requests the source names, so that of thousands that wait in turn only
-// those try again that get something.
+// turns wakes the callers whose requests the source names, so that of thousands that wait in turn
+// only those try again that get something.
 type turns struct {
 	source dealer // nil: each request is tried again and again
 	clock  clockguard.Clock
@@ -33,8 +33,8 @@ func newTurns(source Source, clock clockguard.Clock) *turns {
 	return t
 }
 
-// wait returns what is closed once the source names the connection's request, which may get something
-// after again. The caller calls leave in any case.
+// wait returns what is closed once the source names the connection's request, which may get
+// something after again. The caller calls leave in any case.
 func (t *turns) wait(c *issue.Connection, again time.Duration) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

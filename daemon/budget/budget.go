@@ -1,16 +1,16 @@
 // Package budget bounds what clients can have a daemon keep: memory by one budget over all
 // connections, connections by the process's file descriptors and by user.
 //
-// The budget is a part of the memory that the process may use. Each connection has an account, which
-// says how much is kept for it. An account changes only when a buffer grows or is given back, so a
-// request that needs none costs nothing. Over the budget, whoever owns the connections ends the one
-// that Heaviest and Account.Held name, until it is kept to again.
+// The budget is a part of the memory that the process may use. Each connection has an account,
+// which says how much is kept for it. An account changes only when a buffer grows or is given back,
+// so a request that needs none costs nothing. Over the budget, whoever owns the connections ends
+// the one that Heaviest and Account.Held name, until it is kept to again.
 package budget
 
 import "sync"
 
-// User tells apart whom connections belong to: the UID at the other end, one in a pod, an address, or
-// Unknown.
+// User tells apart whom connections belong to: the UID at the other end, one in a pod, an address,
+// or Unknown.
 type User int64
 
 // PodUser is a UID in a pod of a number below 1<<31; 0: in none.

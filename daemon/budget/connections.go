@@ -14,8 +14,8 @@ const (
 	Refuse                 // there is no room, and nobody has more than this user
 )
 
-// ending is how many connections there may be above the reserve, until those have ended whose places
-// they get.
+// ending is how many connections there may be above the reserve, until those have ended whose
+// places they get.
 const ending = 8
 
 // Connections counts connections by user. Its methods may be called from any goroutine.
@@ -49,8 +49,8 @@ func (c *Connections) Of(u User) int {
 	return c.users[u]
 }
 
-// Come decides about a client that connects, and counts it unless it is refused. With Relieve, busiest
-// is the user who has most connections.
+// Come decides about a client that connects, and counts it unless it is refused. With Relieve,
+// busiest is the user who has most connections.
 func (c *Connections) Come(u User) (v Verdict, busiest User) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

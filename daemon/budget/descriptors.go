@@ -10,7 +10,8 @@ import (
 // coordinator, the log, the sockets.
 const keptDescriptors = 48
 
-// Reserved is how many connections there may be above the limit for those who look after the daemon.
+// Reserved is how many connections there may be above the limit for those who look after the
+// daemon.
 const Reserved = 32
 
 // MostConnections is how many there may be at once: as many as were asked for, or as the process's

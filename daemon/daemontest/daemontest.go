@@ -39,7 +39,8 @@ type Daemon struct {
 	ended  chan error
 }
 
-// Launch starts a daemon by run, such as daemon.Run, and does not wait for it. It makes the cluster before.
+// Launch starts a daemon by run, such as daemon.Run, and does not wait for it. It makes the cluster
+// before.
 func Launch(t testing.TB, c daemon.Config, run func(context.Context, daemon.Config) error) *Daemon {
 	t.Helper()
 	created(t, c)
@@ -62,8 +63,8 @@ func Launch(t testing.TB, c daemon.Config, run func(context.Context, daemon.Conf
 // made are the coordinators' URLs of created.
 var made sync.Map
 
-// created makes the cluster of a daemon in etcd or ZooKeeper, as an operator does, once for each URL.
-// Where that cannot be done, as the servers are away, the daemon waits for a cluster.
+// created makes the cluster of a daemon in etcd or ZooKeeper, as an operator does, once for each
+// URL. Where that cannot be done, as the servers are away, the daemon waits for a cluster.
 func created(t testing.TB, c daemon.Config) {
 	t.Helper()
 	d, err := connect.Describe(c.Cluster.Coord)
@@ -79,8 +80,8 @@ func created(t testing.TB, c daemon.Config) {
 	made.Store(c.Cluster.Coord, true)
 }
 
-// Create makes the cluster of a daemon, with what change says besides. A coordinator of this host alone
-// needs it only for that.
+// Create makes the cluster of a daemon, with what change says besides. A coordinator of this host
+// alone needs it only for that.
 func Create(t testing.TB, c daemon.Config, change ...func(*coord.NewCluster)) coord.Created {
 	t.Helper()
 	return must.Get(create(t.Context(), c, change...))(t)

@@ -44,8 +44,8 @@ func TestAWrongTimeCostsItsWorkerIDUntilTheClockGetsThere(t *testing.T) {
 	})
 }
 
-// A clock may show a time from which a grant is further ahead than a time.Duration can say. Then the
-// holder waits, and does not ask the clock again and again.
+// A clock may show a time from which a grant is further ahead than a time.Duration can say. Then
+// the holder waits, and does not ask the clock again and again.
 func TestAHolderWhoseClockIsCenturiesBackWaits(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("J").start()

@@ -28,7 +28,7 @@ func (w *fixture) allAhead(name string) *process {
 	return p
 }
 
-// finds has a re-lease find nothing, which leaves the lane as it is, and returns the lowest floor there is.
+// finds has a re-lease find nothing, which leaves the lane as it is, and returns the lowest floor.
 func (p *process) finds(t *testing.T) generator.Tick {
 	t.Helper()
 	lane := p.lane
@@ -53,8 +53,8 @@ func (p *process) waits(t *testing.T) time.Duration {
 	return 0
 }
 
-// A re-lease that finds nothing is tried again seldom, and those who were told so at once do not come
-// back together.
+// A re-lease that finds nothing is tried again seldom, and those who were told so at once do not
+// come back together.
 func TestReLeasesThatFindNothingAreTriedSeldom(t *testing.T) {
 	w := newFixture(t)
 	p := w.allAhead("J")
@@ -77,7 +77,7 @@ func TestReLeasesThatFindNothingAreTriedSeldom(t *testing.T) {
 	}
 }
 
-// The answer says when a worker ID can be had: it is asked for then, however long the wait would be.
+// The answer says when a worker ID can be had: it is asked for then, however long the wait.
 func TestTheLowestFloorEndsTheWait(t *testing.T) {
 	w := newFixture(t)
 	p := w.allAhead("J")
@@ -97,7 +97,7 @@ func TestTheLowestFloorEndsTheWait(t *testing.T) {
 	}
 }
 
-// A daemon for which there is no worker ID asks seldom, and has the first that is given back within
+// A daemon for which there is no worker ID asks seldom, and has the first given back within
 // seconds.
 func TestAllHeldIsAskedSeldom(t *testing.T) {
 	w := newFixture(t)

@@ -177,8 +177,8 @@ func TestHole12TheClaimIsMadeAgainAfterTheSessionExpired(t *testing.T) {
 		go func() { ended <- p.Hold(ctx) }()
 		var now string
 		w.until("the claim is made again", func(ctx context.Context) (bool, error) {
-			// Time goes on, so that what is due happens, except for the wall clock at the end of the
-			// grant, and at the lane's ceiling: how long a session takes to end is the servers'
+			// Time goes on, so that what is due happens, except for the wall clock at the end of
+			// the grant, and at the lane's ceiling: how long a session takes to end is the servers'
 			// affair, and how soon a mark is renewed that of the processors.
 			w.clock.Advance(time.Millisecond)
 			if w.tick() > min(before.Granted-generator.Tick(step/time.Millisecond), p.inUse().Ceiling()) {

@@ -56,9 +56,9 @@ func (k *Holder) Condition() error {
 	return c
 }
 
-// clock says why the clock keeps IDs from being issued: it shows no tick of the layout; the lane has issued
-// nothing and waits for its floor; or the lane is behind its last ID, with no room left in earlier ticks and
-// no other worker ID to be had. nil where that is not for long.
+// clock says why the clock keeps IDs from being issued: it shows no tick of the layout; the lane
+// has issued nothing and waits for its floor; or the lane is behind its last ID, with no room left
+// in earlier ticks and no other worker ID to be had. nil where that is not for long.
 func (k *Holder) clock(l lease) (condition.Code, error) {
 	if err := k.Layout.CheckTime(time.Unix(0, k.now().Wall)); err != nil {
 		return condition.OutsideLayout, err

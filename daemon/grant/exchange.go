@@ -13,26 +13,25 @@ import (
 )
 
 const (
-	// callTimeout bounds one exchange with the coordinator. A write without an answer is sent again.
+	// callTimeout bounds one exchange with the coordinator. An unanswered write is sent again.
 	callTimeout = 3 * time.Second
-	// firstTimeout bounds one while no grant is there to be extended: many daemons may be claiming at
-	// once.
+	// firstTimeout bounds one while there is no grant to extend: many daemons may be claiming.
 	firstTimeout = 15 * time.Second
 )
 
 var (
 	// errRevoked is what Hold meets after somebody else has found out.
 	errRevoked = fmt.Errorf("all that was held is revoked: %w", coord.ErrOtherCluster)
-	// ErrCopied means that this process is a copy of the one that the holder was made in: the machine
-	// was started from a saved state. The claim and the session are the original's as well. The holder
-	// sends nothing more, and its lanes give nothing; only another start can go on.
+	// ErrCopied means that this process is a copy of the one that the holder was made in: the
+	// machine was started from a saved state. The claim and the session are the original's as well.
+	// The holder sends nothing more, and its lanes give nothing; only another start can go on.
 	ErrCopied = errors.New("the virtual machine was cloned or put back, so this process is a copy: " +
 		"nothing more is issued from its worker IDs, which its original may still hold")
 )
 
-// barred says why nothing may be sent any more; nil if it may. A copy that is made after that does what
-// its original does at the same time: the same request, which has the original's nonce, of a lane that
-// is closed in both.
+// barred says why nothing may be sent any more; nil if it may. A copy that is made after that does
+// what its original does at that time: the same request, with its nonce, of a lane that both
+// closed.
 //
 // A claim that comes back in a copy is not released: the copy cannot tell whether its original made
 // the same one. Nothing was granted with it. If it is nobody's, its node bars its worker ID until
@@ -47,9 +46,9 @@ func (k *Holder) barred() error {
 	return nil
 }
 
-// ask makes one exchange with the coordinator. Whatever the answer, it may have told of a raise. Servers
-// that went back to an earlier state tell of none: a raise must follow, so the cluster's record is looked
-// at then, each Publish.
+// ask makes one exchange with the coordinator. Whatever the answer, it may have told of a raise.
+// Servers that went back to an earlier state tell of none: a raise must follow, so the cluster's
+// record is looked at then, each Publish.
 func (k *Holder) ask(ctx context.Context, do func(context.Context) error) error {
 	if err := k.barred(); err != nil {
 		return err
@@ -90,10 +89,10 @@ func (k *Holder) failed(err error) error {
 	return err
 }
 
-// Acquire claims a worker ID, where none is held or it is to be a fresh one, and has it granted more,
-// with what was issued. After it returns without an error the issuer uses the lane, and the worker ID that
-// was replaced is given back. A fresh one is another than the one held, and one whose floor the caller need
-// not wait for long.
+// Acquire claims a worker ID, where none is held or it is to be a fresh one, and has it granted
+// more, with what was issued. After it returns without an error the issuer uses the lane, and the
+// worker ID that was replaced is given back. A fresh one is another than the one held, and one
+// whose floor the caller need not wait for long.
 func (k *Holder) Acquire(ctx context.Context, fresh bool) error {
 	if cur, _ := k.leases(); fresh || !cur.serves() {
 		if err := k.claim(ctx, fresh); err != nil {
@@ -134,7 +133,7 @@ func (k *Holder) claim(ctx context.Context, fresh bool) error {
 func (k *Holder) adopt(made coord.Claim) (err error) {
 	next := lease{worker: made.Worker(), opening: made.Opening(), node: made.Name(), claim: made}
 	// It begins now, and not in the past that nobody was granted: so what is published tells the
-	// others the time from the first grant on. A record beyond the layout's end leaves nothing to issue.
+	// others the time from the first grant on. A record beyond the layout's end leaves nothing.
 	floor := min(max(made.Floor(), k.tick()-1), k.Layout.MaxTick())
 	k.change(func() {
 		for _, l := range []lease{k.retiring, k.current} {
@@ -151,7 +150,7 @@ func (k *Holder) adopt(made coord.Claim) (err error) {
 		if !k.FromZero {
 			next.lane.Roll()
 		}
-		// A worker ID that still issues is given back later. There is room for one: a second one ends here.
+		// A worker ID that still issues is given back later. There is room for one: a second ends.
 		if k.retiring.lane == nil || k.retiring.worker == next.worker { // then there is nothing to give back
 			k.retiring = k.current
 		} else {
@@ -165,8 +164,7 @@ func (k *Holder) adopt(made coord.Claim) (err error) {
 	return k.barred()
 }
 
-// extend has the grant extended, publishes what was issued, and has the lane issue up to what is granted
-// then (invariant 3).
+// extend has the grant extended, publishes what was issued, and raises the lane (invariant 3).
 func (k *Holder) extend(ctx context.Context) error {
 	was, retiring := k.leases()
 	if was.claim == nil {
@@ -223,8 +221,7 @@ func (k *Holder) began(l, before lease) {
 	k.Log.Info("holds a worker ID", line...)
 }
 
-// release gives a worker ID back, in the one order of every release: the lane is closed, then the
-// record is lowered.
+// release gives a worker ID back, in the one order of all: the lane is closed, the record lowered.
 //
 // A lane begins at the clock of its opening, which may have been wrong by years: where nothing was
 // issued, the record goes back to where the opening found it, as the lane's floor is not in last.
@@ -254,8 +251,8 @@ func (k *Holder) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// Shut ends the lanes and gives the worker IDs back. The record has the exact last tick then, if the
-// coordinator answers. A copy gives nothing back: ErrCopied.
+// Shut ends the lanes and gives the worker IDs back. The record has the exact last tick then, if
+// the coordinator answers. A copy gives nothing back: ErrCopied.
 func (k *Holder) Shut(ctx context.Context) error {
 	cur, retiring := k.leases()
 	for _, l := range []lease{retiring, cur} {

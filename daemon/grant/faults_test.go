@@ -49,8 +49,8 @@ func TestWorkerIDThatWasNotGivenBackIsNotForgotten(t *testing.T) {
 	must.Do(t, <-ended)
 }
 
-// A record beyond the layout's last tick makes its worker ID useless, and nothing else: whoever has it asks for
-// another one.
+// A record beyond the layout's last tick makes its worker ID useless, and nothing else: whoever has
+// it asks for another one.
 func TestRecordBeyondTheLastTick(t *testing.T) {
 	w := newFixture(t)
 	raiser := w.host("raiser").boot()
@@ -75,7 +75,7 @@ func TestRecordBeyondTheLastTick(t *testing.T) {
 	late.issues()
 }
 
-// Requests that wait for another worker ID are told when none is to be had, for they may be served
+// Requests that wait for another worker ID are told when none is to be had: they may be served
 // otherwise.
 func TestFailedReLeaseIsTold(t *testing.T) {
 	w := newFixture(t)

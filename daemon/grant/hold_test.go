@@ -30,8 +30,8 @@ func (c *hasty) WithTimeout(ctx context.Context, _ time.Duration) (context.Conte
 	return ctx, c.end
 }
 
-// ZooKeeper's servers turn away who knows more than they do, without an answer: that is learned when
-// the question is given up. The raise is looked for after that.
+// ZooKeeper's servers turn away who knows more than they do, without an answer: that is learned
+// when the question is given up. The raise is looked for after that.
 func TestWhoIsTurnedAwayLooksForTheRaise(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		p, clock := w.host("J").boot(), &hasty{Manual: w.clock}
@@ -57,8 +57,8 @@ func TestWhoIsTurnedAwayLooksForTheRaise(t *testing.T) {
 	})
 }
 
-// Nobody asks, and all that the servers say is that they were restored: the raise is looked for each
-// publish, before the grant has ended and long after.
+// Nobody asks, and all that the servers say is that they were restored: the raise is looked for
+// each publish, before the grant has ended and long after.
 func TestWhoIssuesNothingLooksForTheRaiseEachPublish(t *testing.T) {
 	const publish = 10 * time.Second
 	l := newFixture(t).loopingWith(grant.Timing{Window: 10 * time.Minute, Publish: publish}, 0.5)
@@ -140,7 +140,8 @@ func (f *fickle) holdsOn(t *testing.T) {
 	w.clock.BlockUntil(1)
 }
 
-// The pauses between tries grow to a second, and only a grant makes them short again: a claim does not.
+// The pauses between tries grow to a second, and only a grant makes them short again: a claim does
+// not.
 func TestAClaimThatIsLostAgainAndAgainIsMadeSeldom(t *testing.T) {
 	f := &fickle{extended: coord.ErrLost}
 	if f.holdsOn(t); f.claims < 55 || f.claims > 70 {
@@ -148,8 +149,8 @@ func TestAClaimThatIsLostAgainAndAgainIsMadeSeldom(t *testing.T) {
 	}
 }
 
-// Servers that lag tell an old raise, of each worker ID anew: each grant is cut, and another one is claimed,
-// but not without a pause.
+// Servers that lag tell an old raise, of each worker ID anew: each grant is cut, and another one is
+// claimed, but not without a pause.
 func TestALaneThatIsCutAgainAndAgainIsChangedSeldom(t *testing.T) {
 	f := &fickle{raise: coord.Raise{ClusterEpoch: "before", Floor: 1}}
 	if f.holdsOn(t); f.claims < 55 || f.claims > 75 || f.fresh != f.claims-1 {
@@ -157,8 +158,8 @@ func TestALaneThatIsCutAgainAndAgainIsChangedSeldom(t *testing.T) {
 	}
 }
 
-// Requests go on asking while another worker ID is looked for. That there is none answers all of them: it
-// is not asked again before the wait is over.
+// Requests go on asking while another worker ID is looked for. That there is none answers all of
+// them: it is not asked again before the wait is over.
 func TestThatThereIsNoOtherWorkerIDAnswersAllWhoHaveAsked(t *testing.T) {
 	f := &fickle{none: &coord.ExhaustedError{Held: 4, Workers: 4}}
 	if f.holdsOn(t); f.fresh < 40 || f.fresh > 60 {
@@ -166,7 +167,8 @@ func TestThatThereIsNoOtherWorkerIDAnswersAllWhoHaveAsked(t *testing.T) {
 	}
 }
 
-// Where nothing is held, there is nothing to extend: that no worker ID is to be had is waited out whole.
+// Where nothing is held, there is nothing to extend: that no worker ID is to be had is waited out
+// whole.
 func TestWhoHasNoWorkerIDWaitsUntilThereMayBeOne(t *testing.T) {
 	f := &fickle{none: &coord.ExhaustedError{Held: 4, Workers: 4}, all: true}
 	if f.holdsOn(t); f.claims < 40 || f.claims > 55 {

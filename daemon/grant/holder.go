@@ -1,13 +1,14 @@
 // Package grant keeps the lane supplied: it claims a worker ID, has the coordinator extend the
-// grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID unique;
-// docs/guarantees.md has the invariants that the comments here number.
+// grant, and raises the lane's ceiling to that. The order of those steps is what makes an ID
+// unique; docs/guarantees.md has the invariants that the comments here number.
 //
-// It is one machine. Hold asks a situation for the next step, takes it, and notes how it ended, again
-// and again. A situation (situation.go) is all that decides: the clock, the lease in use, what is
-// asked for, and how the last steps ended. The steps (exchange.go) ask the coordinator: claim a worker
-// ID, extend its grant, give a replaced one back. A lease (lease.go) is a worker ID with its claim, its
-// lane and its grant; one is in use, and one more may be retiring: it was replaced and is to be given
-// back. Package lifecycle joins the cluster and calls Attach before, and Shut at the end.
+// It is one machine. Hold asks a situation for the next step, takes it, and notes how it ended,
+// again and again. A situation (situation.go) is all that decides: the clock, the lease in use,
+// what is asked for, and how the last steps ended. The steps (exchange.go) ask the coordinator:
+// claim a worker ID, extend its grant, give a replaced one back. A lease (lease.go) is a worker ID
+// with its claim, its lane and its grant; one is in use, and one more may be retiring: it was
+// replaced and is to be given back. Package lifecycle joins the cluster and calls Attach before,
+// and Shut at the end.
 package grant
 
 import (
@@ -122,9 +123,9 @@ func (k *Holder) ExtendNow() {
 	}
 }
 
-// SessionExpired has Hold find out within a Publish whether the claim is lost, as if something had been
-// issued: the others tell by the claim that this daemon lives.
+// SessionExpired has Hold find out within a Publish whether the claim is lost, as if something had
+// been issued: the others tell by the claim that this daemon lives.
 func (k *Holder) SessionExpired() { k.expired.Store(true) }
 
-// CanAcquire implements issue.Owner: it reports whether another worker ID can be had, as far as is known.
+// CanAcquire implements issue.Owner: whether another worker ID can be had, as far as is known.
 func (k *Holder) CanAcquire() bool { return int64(k.now().Mono) >= k.again.Load() }

@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// opensAgain has another open the worker ID, and the process open it once more, above a floor that the
-// record tells.
+// opensAgain has another open the worker ID, and the process open it once more, above a floor that
+// the record tells.
 func (p *process) opensAgain(floor generator.Tick) error {
 	p.t.Helper()
 	p.passedOn()
@@ -35,9 +35,9 @@ func TestAWorkerIDThatIsOpenedAgainIsGivenBackAboveItsLane(t *testing.T) {
 	}
 }
 
-// A worker ID that is opened again by the daemon that had it: the new lane begins above all that the
-// one before has issued, also where the record does not tell, and that one ends. Where the record is
-// beyond the layout's end issuing has stopped.
+// A worker ID that is opened again by the daemon that had it: the new lane begins above all that
+// the one before has issued, also where the record does not tell, and that one ends. Where the
+// record is beyond the layout's end issuing has stopped.
 func TestAWorkerIDThatIsOpenedAgainBeginsAboveItsLane(t *testing.T) {
 	w := newFixture(t)
 	p := w.host("A").start()

@@ -52,8 +52,8 @@ func (k *Holder) leases() (current, retiring lease) {
 	return k.current, k.retiring
 }
 
-// change changes what is held, and applies a revocation and the last raise to that: what was opened before is
-// cut there. It reports whether a grant reached beyond the raise.
+// change changes what is held, and applies a revocation and the last raise to that: what was opened
+// before is cut there. It reports whether a grant reached beyond the raise.
 func (k *Holder) change(do func()) (exceeded bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,8 +72,8 @@ func (k *Holder) change(do func()) (exceeded bool) {
 	return exceeded
 }
 
-// end closes a lease's lane, and returns how far its worker ID is known to be issued from. That is remembered,
-// as a coordinator that was wiped or restored would not know. The caller holds mu.
+// end closes a lease's lane, and returns how far its worker ID is known to be issued from. That is
+// remembered, as a coordinator that was wiped or restored would not know. The caller holds mu.
 func (k *Holder) end(l lease) (last generator.Last) {
 	if l.lane == nil {
 		return last
@@ -92,12 +92,12 @@ func (k *Holder) Revoke() {
 	k.issuer.Changed()
 }
 
-// Learn has the daemon go by what is known of the cluster: its name, its window, and the last raise.
+// Learn has the daemon go by what is known of the cluster: name, window, and last raise.
 //
 // A raise of all marks is for a coordinator that does not know all that it has granted: it was
 // restored from a backup. A grant of this daemon's may be among that, and may reach beyond what all
-// was raised to, where the next holder of the worker ID begins. So the lanes that were opened before
-// are cut there: the one in use, and the one that is retiring.
+// was raised to, where the next holder of the worker ID begins. So the lanes that were opened
+// before are cut there: the one in use, and the one that is retiring.
 func (k *Holder) Learn(known func() coord.Cluster) {
 	var now coord.Cluster
 	exceeded := k.change(func() {

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// What is known to be issued from a worker ID is the most that any lane has issued, in whatever order they
-// ended.
+// What is known to be issued from a worker ID is the most that any lane has issued, in whatever
+// order they ended.
 func TestIssuedIsTheMost(t *testing.T) {
 	layout := must.Get(generator.ParseLayout("flakeward"))(t)
 	k := New(Config{Layout: layout, Clock: clocktest.NewManual(time.Now())}, nil)

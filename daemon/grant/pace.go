@@ -17,8 +17,8 @@ type Timing struct {
 	Publish time.Duration // between two grants, while IDs are issued
 }
 
-// Window is how far ahead of the clock a grant of a process that is old enough reaches, in ticks: the
-// cluster's window, as last heard.
+// Window is how far ahead of the clock a grant of a process that is old enough reaches, in ticks:
+// the cluster's window, as last heard.
 func (k *Holder) Window() generator.Tick {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -44,8 +44,8 @@ const (
 	leastReach = 10 * time.Second // of the others: a session's life
 )
 
-// furthest is the ceiling that a grant may have now: as far beyond the clock as the process is old, and
-// at most a window. Granted: there was a grant before.
+// furthest is the ceiling that a grant may have now: as far beyond the clock as the process is old,
+// and at most a window. Granted: there was a grant before.
 func (k *Holder) furthest(now generator.Tick, granted bool) generator.Tick {
 	age := k.now().Mono.Sub(k.born)
 	reach := max(2, k.Layout.Ticks(max(age, leastReach)))
@@ -55,14 +55,13 @@ func (k *Holder) furthest(now generator.Tick, granted bool) generator.Tick {
 	return min(now+min(reach, k.Window()), k.Layout.MaxTick())
 }
 
-// jitter changes d by up to a tenth either way, so that daemons which started together do not stay
-// together.
+// jitter changes d by up to a tenth either way, so that who started together does not stay so.
 func (k *Holder) jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*k.Random()))
 }
 
 const (
-	// firstRetry and lastRetry bound the pause after a step that failed. Each doubles the one before.
+	// firstRetry and lastRetry bound the pause after a step that failed, which doubles each time.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = time.Second
 	// againHeld is how long a holder waits after the answer that all worker IDs are held: it costs
@@ -77,8 +76,8 @@ const (
 // longer is the pause after one.
 func longer(pause time.Duration) time.Duration { return min(max(firstRetry, 2*pause), lastRetry) }
 
-// heard notes when a worker ID may be asked for, after an answer or none, and reports whether the answer
-// was that there is none to be had.
+// heard notes when a worker ID may be asked for, after an answer or none, and reports whether the
+// answer was that there is none to be had.
 func (k *Holder) heard(answer error) (noneFree bool) {
 	wait := againHeld
 	var ahead *coord.AheadError

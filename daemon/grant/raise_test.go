@@ -100,8 +100,8 @@ func TestWaitingForTheRaisedTimeIsToldOnce(t *testing.T) {
 	}
 }
 
-// A backup in which the holder is J, who has crashed; K opens the worker ID and issues; then the backup
-// is put back and the marks are raised. J's next start begins above them.
+// A backup in which the holder is J, who has crashed; K opens the worker ID and issues; then the
+// backup is put back and the marks are raised. J's next start begins above them.
 func TestScheduleRaisedMarksAfterACrash(t *testing.T) {
 	for _, late := range []bool{false, true} { // whether the clock has passed what the marks are raised to
 		onEach(t, func(t *testing.T, w *fixture) {
@@ -189,8 +189,9 @@ func TestScheduleRaisedUnderLiveDaemons(t *testing.T) {
 	})
 }
 
-// A server that lags tells an old raise, which cuts the lane although its grant is extended. Then it is
-// changed for another, or, where all are held, opened anew: it would stay cut for ever, and nobody would know.
+// A server that lags tells an old raise, which cuts the lane although its grant is extended. Then
+// it is changed for another, or, where all are held, opened anew: it would stay cut for ever, and
+// nobody would know.
 func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
 	for name, refused := range map[string]int{"others are free": -1, "all are held": 0, "all are held, and the release fails": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -231,8 +232,8 @@ func TestALaneThatWasCutByAnOldRaiseIsChanged(t *testing.T) {
 	}
 }
 
-// Two raises while a worker ID is claimed: the lane in use was opened before the first, and is cut there,
-// where a holder that the second finds may have begun.
+// Two raises while a worker ID is claimed: the lane in use was opened before the first, and is cut
+// there, where a holder that the second finds may have begun.
 func TestTheFirstOfTwoRaisesCutsTheLane(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		a := w.host("A").start()

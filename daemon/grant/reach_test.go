@@ -85,8 +85,8 @@ func TestAGrantReachesNoFurtherThanTheLayout(t *testing.T) {
 	}
 }
 
-// TestAYoungDaemonExtendsInTime: between its first grant and those of a whole window each is extended
-// when half of it is left, though nobody asks for an ID.
+// TestAYoungDaemonExtendsInTime: between its first grant and those of a whole window each is
+// extended when half of it is left, though nobody asks for an ID.
 func TestAYoungDaemonExtendsInTime(t *testing.T) {
 	w := newFixture(t)
 	l := w.loopingWith(grant.Timing{Window: 10 * time.Minute, Publish: 10 * time.Second}, 0)
@@ -96,7 +96,8 @@ func TestAYoungDaemonExtendsInTime(t *testing.T) {
 			t.Fatalf("aged %v, and only %v of the grant is left", age, left)
 		}
 	}
-	// Grants of 2 s and of 10 s, then each half as long again as the one before, then of the window.
+	// Grants of 2 s and of 10 s, then each half as long again as the one before, then of the
+	// window.
 	if l.extends < 10 || l.extends > 25 {
 		t.Errorf("%d grants in half an hour", l.extends)
 	}

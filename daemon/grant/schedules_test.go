@@ -10,8 +10,7 @@ import (
 // The schedules here once broke the protocol, or a protocol like it. Every number that may be
 // issued at any point is issued, whatever the clock shows, and all are compared.
 
-// The holder who came back: a process opens its worker ID a second time, after another had it, and
-// crashes.
+// The holder who came back: a process opens its worker ID again, after another had it, and crashes.
 func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 	for name, lose := range map[string]func(*process){
 		"lost reply to the second opening": func(p *process) { p.coord.loseClaim = true },
@@ -46,8 +45,8 @@ func TestScheduleTheHolderWhoCameBack(t *testing.T) {
 	}
 }
 
-// A crash in the middle of a re-lease: the record of the worker ID that was given back is lowered, and
-// another host issues there. The next start must not.
+// A crash in the middle of a re-lease: the record of the worker ID that was given back is lowered,
+// and another host issues there. The next start must not.
 func TestScheduleACrashInAReLease(t *testing.T) {
 	for _, crashBefore := range []string{"claim", "extend", "release", ""} {
 		t.Run("crash before "+crashBefore, func(t *testing.T) {
@@ -132,8 +131,8 @@ func TestScheduleACrashLoop(t *testing.T) {
 	last.issues()
 }
 
-// A start after a crash takes another worker ID, and the one of before rests until the clock has passed
-// what was granted. Then it is given again.
+// A start after a crash takes another worker ID, and the one of before rests until the clock has
+// passed what was granted. Then it is given again.
 func TestScheduleAStartAfterACrash(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		h, p := w.crashed()

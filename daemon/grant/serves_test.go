@@ -14,8 +14,8 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// old starts a daemon on worker ID 0 that has run for an hour, so that it is granted a window, and others
-// on the worker IDs from 1 up to the given one.
+// old starts a daemon on worker ID 0 that has run for an hour, so that it is granted a window, and
+// others on the worker IDs from 1 up to the given one.
 func (w *fixture) old(others int) *process {
 	w.t.Helper()
 	w.used(0, 1, 2, 3)
@@ -30,8 +30,8 @@ func (w *fixture) old(others int) *process {
 	return p
 }
 
-// serves has a daemon whose claim is lost go on: its lane serves to its ceiling, as no worker ID serves
-// sooner.
+// serves has a daemon whose claim is lost go on: its lane serves to its ceiling, as no worker ID
+// serves sooner.
 func (p *process) serves() {
 	p.t.Helper()
 	lane := p.lane
@@ -45,7 +45,7 @@ func (p *process) serves() {
 	}
 }
 
-// The claim of a worker ID that nobody else has opened is lost to a node that was there for a moment.
+// The claim of a worker ID that nobody else has opened is lost to a node that was there briefly.
 func TestALostClaimOnOnesOwnRecordEndsNoLane(t *testing.T) {
 	w := newFixture(t)
 	p := w.old(3)
@@ -64,7 +64,8 @@ func TestALostClaimOnOnesOwnRecordEndsNoLane(t *testing.T) {
 	p.serves()
 }
 
-// The worker ID was opened by another, and the only one that is free rests for longer than the lane serves.
+// The worker ID was opened by another, and the only one that is free rests for longer than the lane
+// serves.
 func TestAWorkerIDThatRestsEndsNoLane(t *testing.T) {
 	w := newFixture(t)
 	p := w.old(2)

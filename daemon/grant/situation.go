@@ -72,7 +72,7 @@ func (s situation) next() (step, time.Duration) {
 	return rest, pause
 }
 
-// situation returns what the next step is decided by, as it is now. p is what the steps before left.
+// situation is what the next step is decided by, as it is now, and by p, of the steps before.
 func (k *Holder) situation(p past) situation {
 	cur, retiring := k.leases()
 	now, tick := k.now().Mono, k.tick()
@@ -83,7 +83,8 @@ func (k *Holder) situation(p past) situation {
 	s.replaced = retiring.lane != nil && (retiring.lane.Closed() || cur.granted != 0)
 	if cur.lane != nil {
 		s.serves = cur.serves()
-		// One that was cut by an old raise, which a server told that lags, stays cut although it is granted more.
+		// One that was cut by an old raise, which a server told that lags, stays cut although it is
+		// granted more.
 		s.unwanted = k.unwanted.Load() == cur.lane || p.well && cur.cut
 		s.news = k.expired.Load() || !cur.claimed() || cur.issued() != cur.told
 	}
@@ -163,7 +164,8 @@ func (k *Holder) note(p *past, did step, err error) {
 			p.retry = 0
 		}
 		p.due = now + clockguard.Mono(k.jitter(k.Timing.Publish))
-		// Up to a fifth more than half, so that daemons which were granted together do not stay together.
+		// Up to a fifth more than half, so that daemons which were granted together do not stay
+		// together.
 		left := min(cur.granted, k.furthest(k.tick(), true)) - k.tick()
 		p.half = generator.Tick(float64(max(0, left)/2) * (1 + k.Random()/5))
 	default:

@@ -68,8 +68,8 @@ func TestEachChangeOfAWorkerIDIsLoggedWithItsReason(t *testing.T) {
 	}
 }
 
-// A claim that is gone is made again for the same worker ID, and the lane goes on. That is said, and
-// counted.
+// A claim that is gone is made again for the same worker ID, and the lane goes on. That is said,
+// and counted.
 func TestAClaimThatIsMadeAgainIsSaid(t *testing.T) {
 	onEach(t, func(t *testing.T, w *fixture) {
 		log, events := &logtest.Buffer{}, condition.NewCounts()
@@ -95,7 +95,7 @@ func TestAClaimThatIsMadeAgainIsSaid(t *testing.T) {
 	})
 }
 
-// A stop says what kept the daemon from releasing its worker ID: the coordinator, only if it was that.
+// A stop says what kept the daemon from releasing its worker ID: the coordinator, if it was.
 func TestAStopSaysWhyTheWorkerIDIsNotReleased(t *testing.T) {
 	for code, before := range map[string]func(p *process){
 		"claim-lost":       func(p *process) { p.passedOn() },

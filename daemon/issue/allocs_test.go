@@ -8,8 +8,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// A request that is served at once allocates nothing, and one that begins to wait for numbers does not
-// either.
+// A request that is served at once allocates nothing, and one that begins to wait for numbers does
+// not either.
 func TestARequestAllocatesNothing(t *testing.T) {
 	const wide = "time=33@1ms,worker=10,sequence=20;epoch=2026-01-01"
 	type take = func(c *issue.Connection, tenant uint32, n int) (generator.Run, issue.Wait)

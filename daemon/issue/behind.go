@@ -46,9 +46,9 @@ func (i *Issuer) behind(c *Connection, s sample, tenant uint32, n int) outcome {
 	}
 }
 
-// outOfTurn takes numbers of the tick at, unless what the request asks for cannot be promised. The rest
-// of it waits in turn from the tick next on: what others are promised is beside that. false: it took
-// none, and promised nothing.
+// outOfTurn takes numbers of the tick at, unless what the request asks for cannot be promised. The
+// rest of it waits in turn from the tick next on: what others are promised is beside that. false:
+// it took none, and promised nothing.
 func (i *Issuer) outOfTurn(c *Connection, s sample, at, next generator.Tick, tenant uint32, n int) (o outcome, ok bool) {
 	l := &i.line
 	l.mu.Lock()

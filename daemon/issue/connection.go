@@ -33,7 +33,8 @@ type Connection struct {
 	place    queue.Line
 	request  queue.Request
 
-	// Of the last request that was refused for its count: what it was told, and when more can be had.
+	// Of the last request that was refused for its count: what it was told, and when more can be
+	// had.
 	told  *TooManyError // nil: there was none
 	again clockguard.Mono
 	pause time.Duration // the last one before the same refusal

@@ -308,7 +308,8 @@ func TestWhoRepeatsTheImpossibleIsHeldBack(t *testing.T) {
 	}
 }
 
-// What the ring leaves of a large request is no small one: it has no part in what is kept for those.
+// What the ring leaves of a large request is no small one: it has no part in what is kept for
+// those.
 func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 	g := newFixture(t, "flakeward", issue.Limits{})
 	g.clock.Advance(5 * time.Second)
@@ -342,8 +343,9 @@ func TestTheRestOfALargeRequestStaysLarge(t *testing.T) {
 	}
 }
 
-// What the ring leaves of a large request waits beside those that come once the clock is right: what
-// both could have alone is not promised to both. And the ring serves nothing that it cannot serve whole.
+// What the ring leaves of a large request waits beside those that come once the clock is right:
+// what both could have alone is not promised to both. And the ring serves nothing that it cannot
+// serve whole.
 func TestTheRingBreaksNoPromise(t *testing.T) {
 	g := newFixture(t, "time=41@100ms,worker=4,sequence=1;epoch=2026-01-01", issue.Limits{})
 	const most = 33 // of 2 numbers in a tick, without an eighth, over 19 ticks
@@ -450,8 +452,8 @@ func TestWhatIsKeptOfASmallTickIsEachUsersInTurn(t *testing.T) {
 	}
 }
 
-// What ticks have left that nobody who waits can draw on any more is not shared: who comes first would
-// get it out of the others' part of the clock's tick.
+// What ticks have left that nobody who waits can draw on any more is not shared: who comes first
+// would get it out of the others' part of the clock's tick.
 func TestWhatNobodyCanDrawOnIsNotShared(t *testing.T) {
 	g := newFixture(t, "time=40@1ms,worker=4,sequence=8;epoch=2026-01-01", issue.Limits{MaxBlock: 2 * time.Second})
 	g.clock.Advance(time.Second)

@@ -83,8 +83,8 @@ type connection struct {
 }
 
 // TestOrderIsKeptOverLanes: a lane comes, goes, closes and reaches its ceiling, and the clock goes
-// back by little at times. Each connection's IDs rise, none is issued twice, none of a lane that may
-// not; a connection waits only if the lane cannot serve it in order.
+// back by little at times. Each connection's IDs rise, none is issued twice, none of a lane that
+// may not; a connection waits only if the lane cannot serve it in order.
 func TestOrderIsKeptOverLanes(t *testing.T) {
 	var served, changed, waited int
 	rapid.Check(t, func(rt *rapid.T) {

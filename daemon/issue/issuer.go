@@ -30,8 +30,8 @@ type Owner interface {
 // Limits bound what a request may have to wait for.
 type Limits struct {
 	Guard clockguard.Limits
-	// RestartWait is how long a lane that has not issued yet may wait for the clock to pass its floor
-	// before another worker ID is asked for.
+	// RestartWait is how long a lane that has not issued yet may wait for the clock to pass its
+	// floor before another worker ID is asked for.
 	RestartWait time.Duration
 	// MaxBlock is how long a request waits before it is refused.
 	MaxBlock time.Duration
@@ -41,10 +41,10 @@ type Limits struct {
 }
 
 // Issuer hands out the numbers of the lane in use. A connection's IDs rise over a change of worker
-// ID: it gets nothing at or below the tick of its highest ID. If the clock still shows that tick, the
-// connection waits for the next. After a rollback of the clock by more than MaxSleep, order with what
-// it got before is lost; what it gets from then on rises. Its methods may be called from any
-// goroutine.
+// ID: it gets nothing at or below the tick of its highest ID. If the clock still shows that tick,
+// the connection waits for the next. After a rollback of the clock by more than MaxSleep, order
+// with what it got before is lost; what it gets from then on rises. Its methods may be called from
+// any goroutine.
 type Issuer struct {
 	layout   *generator.Layout
 	clock    clockguard.Clock

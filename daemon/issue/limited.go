@@ -12,9 +12,9 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// Limited is an issuer whose users have a rate. A request over the rate of its user waits until that
-// allows it, in turn with the others that wait for the same. It is refused at once if that would be
-// later than MaxBlock. Its methods may be called from any goroutine.
+// Limited is an issuer whose users have a rate. A request over the rate of its user waits until
+// that allows it, in turn with the others that wait for the same. It is refused at once if that
+// would be later than MaxBlock. Its methods may be called from any goroutine.
 type Limited struct {
 	issuer   *Issuer
 	rate     Rate // of each user

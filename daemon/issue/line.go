@@ -242,9 +242,9 @@ func (t *turns) deal(lane *generator.Lane, tick generator.Tick) {
 }
 
 // admit refuses a request at once that could not be served within MaxBlock, before it takes
-// anything. What is left of one that was admitted is no request of its own: a large one stays large,
-// and none is refused any more. Who has been told when to ask again and asks for as much earlier,
-// waits until then: a client that only repeats itself costs the others nothing.
+// anything. What is left of one that was admitted is no request of its own: a large one stays
+// large, and none is refused any more. Who has been told when to ask again and asks for as much
+// earlier, waits until then: a client that only repeats itself costs the others nothing.
 func (i *Issuer) admit(c *Connection, t *turns, s sample, n int) (refused outcome, ok bool) {
 	if c.admitted {
 		return outcome{}, true

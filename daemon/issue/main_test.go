@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Properties of this package are checked often, also in short mode, of which rapid does a fifth: it takes
-// seconds, and with fewer some bugs show in one run and not in the next.
+// Properties of this package are checked often, also in short mode, of which rapid does a fifth: it
+// takes seconds, and with fewer some bugs show in one run and not in the next.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	checks := "400"

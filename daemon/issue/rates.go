@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Rate is how many IDs each user may take: so many a second, and up to Burst at once after it has taken
-// fewer, or what comes in a hundredth of a second if that is more. The zero value is no limit.
+// Rate is how many IDs each user may take: so many a second, and up to Burst at once after it has
+// taken fewer, or what comes in a hundredth of a second if that is more. The zero value is no
+// limit.
 type Rate struct {
 	PerSecond int
 	Burst     int

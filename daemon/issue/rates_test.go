@@ -100,8 +100,8 @@ func TestARequestOverTheRateIsRefusedAtOnceIfItWouldWaitTooLong(t *testing.T) {
 	}
 }
 
-// What can be had once the burst is whole again is refused with the time when that is, and nothing else
-// is said to be had later.
+// What can be had once the burst is whole again is refused with the time when that is, and nothing
+// else is said to be had later.
 func TestARequestForTheWholeBurstIsToldWhenThatIsThere(t *testing.T) {
 	g, take := limited(t, "1000/s+100")
 	conn := issue.Connection{User: queue.User{UID: 7}}

@@ -60,8 +60,8 @@ func (l *Limited) forgetResting() {
 	l.many = max(mostUsers, 2*len(l.users))
 }
 
-// rests reports whether nothing is known of it that matters, and then ends it: its user's connections
-// look for the user's again.
+// rests reports whether nothing is known of it that matters, and then ends it: its user's
+// connections look for the user's again.
 func (a *allowance) rests(now clockguard.Mono) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// Pods of one UID and peers of TCP are users of their own, with a rate each. Pods are shown as their
-// UID, and peers by their address.
+// Pods of one UID and peers of TCP are users of their own, with a rate each. Pods are shown as
+// their UID, and peers by their address.
 func TestPodsAndAddressesAreUsersOfTheirOwn(t *testing.T) {
 	const burst = 100
 	g := newFixture(t, "flakeward", issue.Limits{})

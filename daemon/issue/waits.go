@@ -37,6 +37,6 @@ var reasons = [waits]error{
 // waitFor returns what a request waits for, by its reason.
 func waitFor(reason error) WaitFor { return WaitFor(max(0, slices.Index(reasons[:], reason))) }
 
-// Waits returns how many requests to i had to wait first for that. One that waits for something else then
-// is not counted again.
+// Waits returns how many requests to i had to wait first for that. One that waits for something
+// else then is not counted again.
 func Waits(i *Issuer, w WaitFor) uint64 { return i.waits[w].Load() }

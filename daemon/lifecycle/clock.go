@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// firstAsk and lastAsk bound the time between two questions about one step, and how long one may
-	// take. The longer a hold has lasted, the rarer they are: each lists the members.
+	// firstAsk and lastAsk bound the time between two questions about one step, and how long one
+	// may take. The longer a hold has lasted, the rarer they are: each lists the members.
 	firstAsk = time.Second
 	lastAsk  = 15 * time.Second
 	// settled is how long Settle waits for a step. Watch wakes it at each, so any time will do.

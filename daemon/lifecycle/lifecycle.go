@@ -28,8 +28,8 @@ const (
 	// firstJoinRetry and lastJoinRetry bound the time between tries.
 	firstJoinRetry = 100 * time.Millisecond
 	lastJoinRetry  = 2 * time.Second
-	// leaveTimeout bounds the last exchanges with the coordinator. Whoever stops a daemon waits for them,
-	// often with a limit of ten seconds.
+	// leaveTimeout bounds the last exchanges with the coordinator. Whoever stops a daemon waits for
+	// them, often with a limit of ten seconds.
 	leaveTimeout = 2 * time.Second
 )
 
@@ -48,7 +48,8 @@ type Lifecycle struct {
 	// Belief is how far a clock that runs ahead is believed.
 	Belief clockguard.Belief
 	Coord  string // the coordinator, as errors name it
-	// Open opens the coordinator. It is called again where the servers went back before anything was claimed.
+	// Open opens the coordinator. It is called again where the servers went back before anything
+	// was claimed.
 	Open func(context.Context) (coord.Coordinator, error)
 	// Final reports whether no further try to open or join can succeed; nil: each may.
 	Final func(error) bool

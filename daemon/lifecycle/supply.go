@@ -12,8 +12,8 @@ import (
 const (
 	// leastHalf is how long issuing must still be possible for half of that to be worth a line.
 	leastHalf = 5 * time.Second
-	// briefly is how long issuing may stop without a failure, as for a slow coordinator, before that is
-	// said.
+	// briefly is how long issuing may stop without a failure, as for a slow coordinator, before
+	// that is said.
 	briefly = time.Second
 )
 

@@ -1,5 +1,5 @@
 // Package metrics shows a daemon to Prometheus. What it shows is read when it is scraped, from
-// counters that are there anyway: issuing knows nothing of it. Calls of the coordinator are timed here.
+// counters that are there anyway: issuing knows nothing of it. It times the coordinator's calls.
 package metrics
 
 import (

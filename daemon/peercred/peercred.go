@@ -17,8 +17,8 @@ type Credentials struct {
 	PID      int32 // as this process sees it; 0: the peer is of another PID namespace
 
 	// Pod tells pods of Kubernetes apart that have one UID, where this process sees the peer's PID
-	// (hostPID); 0: no pod, this process's own, or not seen. It is for fairness alone: the PID may be
-	// another process's by now.
+	// (hostPID); 0: no pod, this process's own, or not seen. It is for fairness alone: the PID may
+	// be another process's by now.
 	Pod uint32 `json:",omitempty"`
 
 	Address netip.Addr `json:",omitzero"` // of a peer that came by TCP

@@ -10,8 +10,8 @@ import (
 )
 
 // podUID finds a pod's UID in a cgroup's path, as kubelet writes it by either of its drivers:
-// kubepods/burstable/podUID/... and kubepods-burstable-podUID.slice/..., with _ for -. A static pod's
-// UID is a hash, without either.
+// kubepods/burstable/podUID/... and kubepods-burstable-podUID.slice/..., with _ for -. A static
+// pod's UID is a hash, without either.
 var podUID = regexp.MustCompile(`pod[0-9a-f]{8}([-_]?[0-9a-f]{4}){3}[-_]?[0-9a-f]{12}\b`)
 
 // mostCgroup bounds how much of a process's cgroups is read: a dozen lines with cgroup v1.

@@ -2,11 +2,11 @@ package queue
 
 import "slices"
 
-// Deal shares a portion among all that wait. First it takes back what of the last Deal was not taken,
-// which has to be in room or reserve again; who did not take it is the first in turn. Then it shares
-// reserve among the reserved requests, and room among all: users in turn, and their connections in
-// turn. Where some users get one more than others, those after them are the first to in the next
-// portion.
+// Deal shares a portion among all that wait. First it takes back what of the last Deal was not
+// taken, which has to be in room or reserve again; who did not take it is the first in turn. Then
+// it shares reserve among the reserved requests, and room among all: users in turn, and their
+// connections in turn. Where some users get one more than others, those after them are the first to
+// in the next portion.
 func (q *Queue) Deal(room, reserve int) {
 	for i := range q.orders {
 		q.orders[i].first = q.orders[i].then
@@ -14,8 +14,8 @@ func (q *Queue) Deal(room, reserve int) {
 	q.DealAgain(room, reserve)
 }
 
-// DealAgain is Deal for a portion of which something was dealt before. It begins with the same users:
-// if the first ones changed twice a portion, two users would be where they were in each.
+// DealAgain is Deal for a portion of which something was dealt before. It begins with the same
+// users: if the first ones changed twice a portion, two users would be where they were in each.
 func (q *Queue) DealAgain(room, reserve int) {
 	for _, r := range slices.Backward(q.dealt) {
 		if r == nil { // it has left

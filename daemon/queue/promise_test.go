@@ -76,8 +76,8 @@ func TestSingleIDsDoNotBreakABatchsPromise(t *testing.T) {
 	}
 }
 
-// A single ID is not refused for what the same user's other connections ask for at once, nor does it
-// wait for that.
+// A single ID is not refused for what the same user's other connections ask for at once, nor does
+// it wait for that.
 func TestASingleIDIsNotRefusedForRows(t *testing.T) {
 	h := newHost(flakeward)
 	for i := range 10000 {

@@ -133,8 +133,9 @@ func (q *Queue) Reserved() int { return q.reserved }
 // Dealt is what was shared in the last Deal and has not been taken yet.
 func (q *Queue) Dealt() int { return q.shares }
 
-// NextReserve is what the next portion keeps for small requests: an eighth of it, on the average of those
-// for which it was called. So some portions of less than eight keep 1, however their times lie.
+// NextReserve is what the next portion keeps for small requests: an eighth of it, on the average of
+// those for which it was called. So some portions of less than eight keep 1, however their times
+// lie.
 func (q *Queue) NextReserve() int {
 	q.eighths += q.limits.Portion
 	reserve := q.eighths / reservePart
@@ -223,8 +224,8 @@ func (l *Line) stand() {
 	l.in.append(l)
 }
 
-// Took notes that the request took n of its share, and returns how much of that is of the reserve. A
-// request that has all does not wait any more.
+// Took notes that the request took n of its share, and returns how much of that is of the reserve.
+// A request that has all does not wait any more.
 func (r *Request) Took(n int) (reserve int) {
 	reserve = min(n, r.kept)
 	r.kept -= reserve

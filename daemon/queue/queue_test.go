@@ -188,8 +188,8 @@ func TestWhatIsNotTakenKeepsItsTurn(t *testing.T) {
 	}
 }
 
-// A turn is no longer for a share that was not taken: who comes late to many deals has what it could
-// have had, and then another's turn comes.
+// A turn is no longer for a share that was not taken: who comes late to many deals has what it
+// could have had, and then another's turn comes.
 func TestWhatIsNotTakenIsNoLongerTurn(t *testing.T) {
 	l := queue.Limits{Portion: 640, Deals: 2000}
 	q := queue.New(l)
@@ -292,8 +292,8 @@ func TestTheRestIsDealtInTurn(t *testing.T) {
 	}
 }
 
-// Single numbers of one user, of which there is enough for all in time, are not refused because they
-// are more than the reserve has room for.
+// Single numbers of one user, of which there is enough for all in time, are not refused because
+// they are more than the reserve has room for.
 func TestASingleNumberIsRefusedOnlyIfThereIsNone(t *testing.T) {
 	l := queue.Limits{Portion: 256, Deals: 199} // sonyflake, two seconds
 	q := queue.New(l)
@@ -305,7 +305,7 @@ func TestASingleNumberIsRefusedOnlyIfThereIsNone(t *testing.T) {
 		}
 		all[i].ask(q, 0, 1, l, 0)
 	}
-	// As long as those wait, somebody who wants many at a time would hold them up, and come too late.
+	// As long as those wait, somebody who wants many would hold them up, and come too late.
 	if p := q.Admit(uid(1), ask(l, 1000)); p.Largest >= 1000 {
 		t.Errorf("beside them, 1000 are promised: %+v", p)
 	}

@@ -143,7 +143,8 @@ func (h *Handler) client(s *Session, args [][]byte, out []byte) []byte {
 
 const nameUsage = "a name of letters, digits and signs, without spaces"
 
-// oneWord reports whether Redis takes a name for a connection: it has no spaces and no ends of lines.
+// oneWord reports whether Redis takes a name for a connection: it has no spaces and no ends of
+// lines.
 func oneWord(name []byte) bool {
 	for _, c := range name {
 		if c < '!' || c > '~' {

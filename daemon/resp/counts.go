@@ -104,8 +104,8 @@ func (c *counts) settled(w *work, n uint64) {
 	}
 }
 
-// Publish adds what h has done to the table. Its caller sends the replies after it, so that a client
-// which has its reply finds it counted. It reports whether there is something for Observe.
+// Publish adds what h has done to the table. Its caller sends the replies after it, so that a
+// client which has its reply finds it counted. It reports whether there is something for Observe.
 func Publish(h *Handler) (timed bool) {
 	c := &h.counts
 	publish(c.ok, func(command int) *atomic.Uint64 { return c.of(command, tally.OK) })

@@ -75,8 +75,8 @@ func (w *forms) append(out []byte, f form.Form, first int64, n int) []byte {
 	}
 	coder := w.coder()
 	if err := coder.Can(f); err != nil {
-		// The daemon that began this reply knew the cluster, and the one that took over from it does
-		// not.
+		// The daemon that began this reply knew the cluster, and the one that took over from it
+		// does not.
 		for range n {
 			out = Refuse(BadForm, err).Append(out)
 		}

@@ -241,8 +241,8 @@ func TestFormsAllocateNothing(t *testing.T) {
 }
 
 // A connection that another process goes on with keeps its form, and the request that it is in the
-// middle of. If that process does not know the cluster, a client that wants UUIDs is told, and gets no
-// other IDs.
+// middle of. If that process does not know the cluster, a client that wants UUIDs is told, and gets
+// no other IDs.
 func TestAFormIsHandedOver(t *testing.T) {
 	for _, c := range []struct{ in, later, want string }{
 		{"FORM base62\r\nNEXT 3 AS string\r\n", "NEXT\r\n", "+OK\r\n*3\r\n$1\r\n0\r\n$1\r\n1\r\n$1\r\n2\r\n$11\r\n00000000003\r\n"},

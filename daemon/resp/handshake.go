@@ -89,8 +89,8 @@ func punsubscribe(h *Handler, s *Session, args [][]byte, out []byte) []byte {
 	return out
 }
 
-// channelsRefused is why a request for so many channels is refused; nil: it is not. Each channel has
-// a reply of its own, so a transaction, which counts one for each request, cannot have it.
+// channelsRefused is why a request for so many channels is refused; nil: it is not. Each channel
+// has a reply of its own, so a transaction, which counts one for each request, cannot have it.
 func channelsRefused(s *Session, name string, channels int) *Refusal {
 	switch {
 	case s.transaction != nil:

@@ -10,8 +10,8 @@ func none(_ *Handler, _ *Session, _ [][]byte, out []byte) []byte { return append
 
 func get(_ *Handler, s *Session, _ [][]byte, out []byte) []byte { return s.appendNull(out) }
 
-// parameters are those of Redis that tools and clients ask for and that have a value here: nothing is
-// kept, there is one database, and there is no replica that could be written to.
+// parameters are those of Redis that tools and clients ask for and that have a value here: nothing
+// is kept, there is one database, and there is no replica that could be written to.
 var parameters = [][2]string{{"appendonly", "no"}, {"databases", "1"}, {"replica-read-only", "yes"}, {"save", ""}}
 
 // config is CONFIG GET parameter [parameter ...]. A parameter may be a pattern.

@@ -55,8 +55,8 @@ const (
 )
 
 // refusals is the one table of what a client is told, whatever dialect it speaks: a prefix for
-// programs and a text for people. The code is what such requests are counted by; UNAVAILABLE has that
-// of the condition instead, if there is one.
+// programs and a text for people. The code is what such requests are counted by; UNAVAILABLE has
+// that of the condition instead, if there is one.
 var refusals = [kinds]struct{ code, prefix, text string }{
 	UnknownCommand:     {"unknown-command", "ERR", "unknown command '%s': ask for IDs with NEXT or RUN; COMMAND LIST lists the others"},
 	UnknownSubcommand:  {"unknown-subcommand", "ERR", "unknown subcommand '%s' of %s"},

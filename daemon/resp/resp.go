@@ -40,8 +40,8 @@ type Config struct {
 	// Rounds is told of a session that gets integers which its client rounds; nil: nobody is.
 	Rounds func(*Session)
 	Limits Limits
-	// Password checks what AUTH and HELLO give. Who came by an address runs nothing else before it was
-	// accepted; nil: none is needed.
+	// Password checks what AUTH and HELLO give. Who came by an address runs nothing else before it
+	// was accepted; nil: none is needed.
 	Password func(password []byte) bool
 	// Count is where the handler counts, whenever Publish is called; nil: a table of its own.
 	Count *tally.Table
@@ -103,7 +103,8 @@ type Next struct {
 	State State
 	For   time.Duration // with Wait: how long until IDs are to be had; 0: not known
 	Event bool          // with Wait: IDs may be had earlier, after a change at the issuer
-	// InTurn is issue.Wait's: above 0, Serve need not be called before the source names the request.
+	// InTurn is issue.Wait's: above 0, Serve need not be called before the source names the
+	// request.
 	InTurn time.Duration
 }
 

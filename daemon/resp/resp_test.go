@@ -171,8 +171,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// subscribed are the replies to a SUBSCRIBE of channels of one letter: each channel comes before the
-// number of those that there are then.
+// subscribed are the replies to a SUBSCRIBE of channels of one letter: each channel comes before
+// the number of those that there are then.
 func subscribed(kind string, channels ...string) (all string) {
 	for i := 0; i < len(channels); i += 2 {
 		all += kind + "3\r\n$9\r\nsubscribe\r\n$1\r\n" + channels[i] + "\r\n:" + channels[i+1] + "\r\n"

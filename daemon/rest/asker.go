@@ -30,8 +30,8 @@ func (c Config) Asks(ctx context.Context) *Asker {
 // Replies says that a reply of so many bytes is kept until the request has ended.
 func (a *Asker) Replies(n int) { a.client.replies(n) }
 
-// Take takes count IDs for the tenant of that number; empty: of 0. They are counted by the form that
-// they will be written in.
+// Take takes count IDs for the tenant of that number; empty: of 0. They are counted by the form
+// that they will be written in.
 func (a *Asker) Take(ctx context.Context, tenant string, count uint32, as form.Form) ([]generator.Run, *Problem) {
 	n, refusal := resp.Count(a.config.MaxCount, strconv.AppendUint(nil, uint64(count), 10))
 	of := uint32(0)

@@ -9,8 +9,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/tally"
 )
 
-// CountCall counts a remote procedure call, or a message of one: what its method is called and how it
-// ended.
+// CountCall counts a remote procedure call, or a message of one: what its method is called and how
+// it ended.
 func (c Config) CountCall(ctx context.Context, method, code string) {
 	c.SeenCall(ctx)
 	if c.Count != nil {

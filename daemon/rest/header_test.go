@@ -36,8 +36,8 @@ func TestALongHeader(t *testing.T) {
 	}
 }
 
-// askLong asks over HTTP/2 with two fields of so many bytes, and returns the status, or the error that
-// ends the connection.
+// askLong asks over HTTP/2 with two fields of so many bytes, and returns the status, or the error
+// that ends the connection.
 func askLong(t *testing.T, c net.Conn, fields [2]int) string {
 	t.Helper()
 	var block bytes.Buffer

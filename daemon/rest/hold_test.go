@@ -80,8 +80,8 @@ func TestAHeaderOfManyFieldsCountsForItsConnection(t *testing.T) {
 	untilHeld(t, bytes, "none", func(n int64) bool { return n == 0 })
 }
 
-// A client of HTTP/2 that takes nothing of what it is sent is left after as long as one that takes no
-// reply: nobody else could tell it to go meanwhile, and so a stop would wait for it.
+// A client of HTTP/2 that takes nothing of what it is sent is left after as long as one that takes
+// no reply: nobody else could tell it to go meanwhile, and so a stop would wait for it.
 func TestAClientThatTakesNothingIsLeft(t *testing.T) {
 	if got := start(t, "twitter", nil).server.serving(1).HTTP2.WriteByteTimeout; got != replyTimeout {
 		t.Errorf("it is left after %v, want %v", got, replyTimeout)

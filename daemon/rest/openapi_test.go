@@ -34,8 +34,8 @@ var openAPI = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
-// documented wants a reply to be one that the document has: its status, type, headers and body. What
-// the document has no path for is not looked at, nor is a reply without a body.
+// documented wants a reply to be one that the document has: its status, type, headers and body.
+// What the document has no path for is not looked at, nor is a reply without a body.
 func documented(t *testing.T, sent *http.Request, reply *http.Response, body string) {
 	t.Helper()
 	_, router := openAPI()

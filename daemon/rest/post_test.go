@@ -66,8 +66,8 @@ func TestAPostIsAnsweredAsAGet(t *testing.T) {
 	}
 }
 
-// A body that is not understood takes no ID: what is left out of account would be other IDs than were
-// asked for.
+// A body that is not understood takes no ID: what is left out of account would be other IDs than
+// were asked for.
 func TestABodyThatIsNotUnderstoodIsRefused(t *testing.T) {
 	s := start(t, "twitter", nil)
 	for _, tt := range []struct {

@@ -111,9 +111,9 @@ func (q *request) fail(p *Problem) {
 // gone is what a client is told that has closed its side of the connection, if it still listens.
 var gone = &resp.Refusal{Code: Gone, Text: "the client closed its side of the connection while the request waited: keep it open for the reply"}
 
-// isGone reports whether an error means that the client has gone: it is its request's context's, as it
-// is. What keeps IDs from being issued may have one behind it, too, as where the coordinator did not
-// answer in time.
+// isGone reports whether an error means that the client has gone: it is its request's context's, as
+// it is. What keeps IDs from being issued may have one behind it, too, as where the coordinator did
+// not answer in time.
 func isGone(err error) bool {
 	return err == context.Canceled || err == context.DeadlineExceeded
 }

@@ -130,8 +130,8 @@ func (s *Server) unserved(of *client, r *http.Request, ids bool) *resp.Refusal {
 	return s.config.Unserved(r, ids)
 }
 
-// parse reads the parameters. jQuery and others add one named _ with a number that is new each time,
-// so that nobody remembers a reply.
+// parse reads the parameters. jQuery and others add one named _ with a number that is new each
+// time, so that nobody remembers a reply.
 func (q *request) parse() *resp.Refusal {
 	if q.r.URL.RawQuery == "" && !q.posted() {
 		return nil

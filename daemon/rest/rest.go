@@ -64,8 +64,8 @@ type Config struct {
 	// Leaving reports whether another process is about to serve in this one's place: connections of
 	// HTTP/2 are told so (GOAWAY) with their next reply; nil: never.
 	Leaving func() bool
-	// Unserved is why a request that came by an address is not answered, and ids whether it would be by
-	// new IDs; nil: all are.
+	// Unserved is why a request that came by an address is not answered, and ids whether it would
+	// be by new IDs; nil: all are.
 	Unserved func(r *http.Request, ids bool) *resp.Refusal
 	Log      hclog.Logger  // nil: nothing is logged
 	Block    time.Duration // for how long a request for IDs may wait, at most
@@ -173,8 +173,8 @@ func (s *Server) serving(streams int) *http.Server {
 // Wait returns once the goroutines of all connections have ended.
 func (s *Server) Wait() { s.open.Wait() }
 
-// failures logs what net/http says of connections. Clients can cause it, and it has their addresses:
-// one message for all keeps it within the limit.
+// failures logs what net/http says of connections. Clients can cause it, and it has their
+// addresses: one message for all keeps it within the limit.
 type failures struct{ log hclog.Logger }
 
 func (f failures) Write(text []byte) (int, error) {

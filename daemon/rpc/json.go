@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// strictJSON is connect's codec of JSON, but for what it does not know: a misspelt field or form would
-// be left out, and other IDs issued than were asked for. It is its name, which is the end of a
-// Content-Type.
+// strictJSON is connect's codec of JSON, but for what it does not know: a misspelt field or form
+// would be left out, and other IDs issued than were asked for. It is its name, which is the end of
+// a Content-Type.
 type strictJSON string
 
 // Name implements connect.Codec, as the others do.

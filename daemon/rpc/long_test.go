@@ -10,8 +10,8 @@ import (
 	"github.com/flakeward/flakeward/api/flakeward/v1/flakewardv1connect"
 )
 
-// A message longer than any that means something is not read, also one that is short only as long as it
-// is compressed.
+// A message longer than any that means something is not read, also one that is short only as long
+// as it is compressed.
 func TestALongMessageIsRefused(t *testing.T) {
 	s := start(t)
 	for name, options := range map[string][]connect.ClientOption{

@@ -250,8 +250,8 @@ func (counting) WrapStreamingClient(next connect.StreamingClientFunc) connect.St
 	return next
 }
 
-// codeOf is the code of the one table, or gRPC's where the error is not of it. A caller has gone that
-// has cancelled, whose deadline has passed, or whose stream broke off, which is CodeUnknown.
+// codeOf is the code of the one table, or gRPC's where the error is not of it. A caller has gone
+// that has cancelled, whose deadline has passed, or whose stream broke off, which is CodeUnknown.
 func codeOf(err error) string {
 	var e *connect.Error
 	if errors.As(err, &e) {

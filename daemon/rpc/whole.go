@@ -8,8 +8,8 @@ import (
 )
 
 // retried has calls of gRPC that get nothing but an error answered by one block of headers
-// ("Trailers-Only"). A client tries those again, as its policy says; one that has seen headers apart
-// from trailers does not.
+// ("Trailers-Only"). A client tries those again, as its policy says; one that has seen headers
+// apart from trailers does not.
 func retried(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if of := r.Header.Get("Content-Type"); r.ProtoMajor != 2 || of != "application/grpc" && !strings.HasPrefix(of, "application/grpc+") {

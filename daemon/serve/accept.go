@@ -21,15 +21,16 @@ const (
 	// the reserve lives for as many of these pauses as the reserve has places.
 	fullPause = 2 * time.Millisecond
 
-	// refusals is how many clients are refused in a second, so that those who connect again and again
-	// take little of the processor. Others stand behind them in the kernel's queue, so as many as
-	// that has room for are refused without a pause: net.core.somaxconn is 4096 unless it was changed.
+	// refusals is how many clients are refused in a second, so that those who connect again and
+	// again take little of the processor. Others stand behind them in the kernel's queue, so as
+	// many as that has room for are refused without a pause: net.core.somaxconn is 4096 unless it
+	// was changed.
 	refusals      = 20000
 	refusalsAhead = 4096
 )
 
-// accept hands a listener's connections to the engine until the listener is closed or ctx ends. A peer
-// that cannot be served is dropped, and accepting goes on.
+// accept hands a listener's connections to the engine until the listener is closed or ctx ends. A
+// peer that cannot be served is dropped, and accepting goes on.
 func (s *Server) accept(ctx context.Context, e engine, l net.Listener) error {
 	var pause time.Duration
 	for {

@@ -15,8 +15,8 @@ const (
 const longestFirst = 16 << 10
 
 // dialectOf tells a connection's dialect by its first bytes, of which there is at least one. HTTP/1
-// has a first line that ends in " HTTP/1." and a digit, and HTTP/2 one of its own; all else is RESP.
-// The answer for a line is the same in however many parts it arrives.
+// has a first line that ends in " HTTP/1." and a digit, and HTTP/2 one of its own; all else is
+// RESP. The answer for a line is the same in however many parts it arrives.
 func dialectOf(first []byte) dialect {
 	if first[0] == '*' {
 		return speaksRESP

@@ -19,8 +19,8 @@ type doors struct {
 	accepting sync.WaitGroup
 }
 
-// Open has Serve, which is called later, accept from a further listener as well. It closes it in the
-// end.
+// Open has Serve, which is called later, accept from a further listener as well. It closes it in
+// the end.
 func (s *Server) Open(l net.Listener) { s.doors.all = append(s.doors.all, l) }
 
 // begin has accept called for each listener, in a goroutine.

@@ -8,7 +8,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/peercred"
 )
 
-// engine answers the connections it is given; a loop is one. Only wait, disconnect and freeze block.
+// engine answers the connections it is given; a loop is one. Only wait, disconnect and freeze
+// block.
 type engine interface {
 	add(c net.Conn, g client) error // takes c over; on an error too
 	wake()                          // tries again what waits for a change

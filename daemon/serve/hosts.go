@@ -5,8 +5,9 @@ import "unicode"
 // hosts follows the lines of a connection of HTTP/1, so that net/http takes a request whatever host
 // it names. Programs put the socket's path there, and net/http refuses a slash before a handler is
 // asked. On a socket the host says nothing, so its bytes are changed in place, and none comes or
-// goes: what is missing, there twice, or not written as a field stays refused. A body is followed as
-// well, and the next request may follow it on the same line: so a whole URL is one behind a method.
+// goes: what is missing, there twice, or not written as a field stays refused. A body is followed
+// as well, and the next request may follow it on the same line: so a whole URL is one behind a
+// method.
 type hosts struct {
 	named  bool // the host is left as it is: it came by an address, where it says something
 	begun  bool // this line has a byte,

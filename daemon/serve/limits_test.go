@@ -122,8 +122,8 @@ func (c sleepless) Sleep(ctx context.Context, d time.Duration) error {
 	return c.System.Sleep(ctx, d)
 }
 
-// Those who may not connect, or have more connections than others, stand before everybody else in the
-// kernel's queue of those who connect.
+// Those who may not connect, or have more connections than others, stand before everybody else in
+// the kernel's queue of those who connect.
 func TestWhoIsRefusedKeepsNobodyElseWaiting(t *testing.T) {
 	var allowed atomic.Bool
 	h := start(t, newStore(-1), func(c *Config) {

@@ -12,8 +12,8 @@ import (
 const (
 	// connectionBytes is what a connection takes that is idle and has no buffers.
 	connectionBytes = 1 << 10
-	// The first connections have the system's send buffer, those that come after them less and less,
-	// so that what the kernel keeps for all stays within the budget, too.
+	// The first connections have the system's send buffer, those that come after them less and
+	// less, so that what the kernel keeps for all stays within the budget, too.
 	bufferShare = 32
 	leastBuffer = 2 << 10 // the kernel takes twice as much
 )
@@ -83,7 +83,8 @@ func (r *room) shed() {
 			r.over = r.excess > 0
 			theirs := func(c client) bool { return c.user() == r.heaviest }
 			if _, most := r.web.first(theirs, true); r.over && (r.most <= keptBuffer || most > r.most) {
-				// One that speaks HTTP takes more than one that is idle, and its requests may take most.
+				// One that speaks HTTP takes more than one that is idle, and its requests may take
+				// most.
 				if !r.web.relieve(theirs, Heavy) {
 					if r.over = idlest != nil; r.over { // or it is another server's
 						r.end(idlest, Heavy)

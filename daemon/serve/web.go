@@ -33,23 +33,23 @@ type HTTP interface {
 }
 
 const (
-	// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a stack,
-	// and a request.
+	// webConnBytes is what a connection that speaks HTTP takes: buffers in both directions, a
+	// stack, and a request.
 	webConnBytes = 24 << 10
 	// http2Bytes is what one of HTTP/2 takes besides: what it may send ahead, the largest frame,
 	// buffers, tables of header fields, and a second stack. Its requests have their own.
 	http2Bytes = 96 << 10
 	// fewWeb connections are no crowd: their reads need no turns.
 	fewWeb = 64
-	// fewHTTP2 is how many connections of HTTP/2 a user has before its next may ask for less at once
-	// each. With a hundred requests in each of 300, memory for them was asked for and given up all
-	// the time, and another user's slowest hundredth of requests took 30 to 70 ms. A client that is
-	// told so late asks again after a second or more, so it is told so where it must be.
+	// fewHTTP2 is how many connections of HTTP/2 a user has before its next may ask for less at
+	// once each. With a hundred requests in each of 300, memory for them was asked for and given up
+	// all the time, and another user's slowest hundredth of requests took 30 to 70 ms. A client
+	// that is told so late asks again after a second or more, so it is told so where it must be.
 	fewHTTP2 = 32
 	// webIdle is how long a connection may ask for nothing, unless Limits.IdleTimeout says.
 	webIdle = 2 * time.Minute
-	// latecomers is how long a drain waits for requests that have not arrived in whole. A client has
-	// as long at least that was told to send no request any more.
+	// latecomers is how long a drain waits for requests that have not arrived in whole. A client
+	// has as long at least that was told to send no request any more.
 	latecomers = time.Second
 	// leaveTimeout bounds what is answered once another process has the socket.
 	leaveTimeout = 5 * time.Second
@@ -109,9 +109,9 @@ func (a *web) begin() {
 }
 
 // endIdle ends the connections that ask for nothing for too long. net/http could do that, but its
-// HTTP/2 starts its timer once more for a connection that closes while a request waits, and keeps all
-// that it had of the connection until the timer fires. How long the first header of a connection may
-// take, it bounds itself.
+// HTTP/2 starts its timer once more for a connection that closes while a request waits, and keeps
+// all that it had of the connection until the timer fires. How long the first header of a
+// connection may take, it bounds itself.
 func (a *web) endIdle() {
 	timeout := cmp.Or(a.config.Limits.IdleTimeout, webIdle)
 	every := max(sweepOf(timeout), latecomers)

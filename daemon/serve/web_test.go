@@ -165,8 +165,9 @@ func TestAFirstLineThatDoesNotEndIsIdle(t *testing.T) {
 	h.until(t, "an end for idleness", func(c Counters) bool { return c.Refused[Idle] == 1 && c.Connections == 0 })
 }
 
-// A connection of HTTP that asks for nothing is closed once it has done so for two minutes, whichever
-// version it speaks, and not while a request of it waits. Who can be told so is told first.
+// A connection of HTTP that asks for nothing is closed once it has done so for two minutes,
+// whichever version it speaks, and not while a request of it waits. Who can be told so is told
+// first.
 func TestAConnectionOfHTTPThatAsksForNothingIsClosed(t *testing.T) {
 	clock, waits, answer := clocktest.NewManual(time.Unix(1e9, 0)), make(chan struct{}), make(chan struct{})
 	h := start(t, newStore(-1), func(c *Config) {

@@ -105,9 +105,9 @@ func (v *WebConn) Close() error {
 	return v.Conn.Close()
 }
 
-// goingAway is the frame that has a client of HTTP/2 open no stream any more, and end the connection
-// when its last one is through. Its last stream is the highest there can be: whatever has been sent
-// is answered.
+// goingAway is the frame that has a client of HTTP/2 open no stream any more, and end the
+// connection when its last one is through. Its last stream is the highest there can be: whatever
+// has been sent is answered.
 var goingAway = []byte{0, 0, 8, 7, 0, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0}
 
 // goAway sends that frame on a connection that is idle, if it speaks HTTP/2, and reports whether it
@@ -118,7 +118,8 @@ func (v *WebConn) goAway() bool {
 		return false
 	}
 	if raw, err := of.SyscallConn(); err == nil {
-		// It waits for a write that is under way: until the client reads, or the connection is closed.
+		// It waits for a write that is under way: until the client reads, or the connection is
+		// closed.
 		v.web.serve.Go(func() {
 			_ = raw.Write(func(fd uintptr) bool {
 				_, _ = unix.Write(int(fd), goingAway) // a client that has left no room for 17 bytes hears nothing

@@ -14,7 +14,8 @@ import (
 	"github.com/flakeward/flakeward/internal/filelock"
 )
 
-// Lock is the lock of a socket's path: one process at a time has it, for as long as it uses the path.
+// Lock is the lock of a socket's path: one process at a time has it, for as long as it uses the
+// path.
 type Lock struct {
 	path string // the socket's
 	file *os.File
@@ -23,9 +24,10 @@ type Lock struct {
 	Before string
 }
 
-// TakeLock takes the lock of a socket at path. A directory that is missing is made, and lets in whom the
-// socket's mode does. The lock file holds the note, a line, for the next that takes the lock. It is not
-// removed: to remove it is a race. If another process has the lock, the error is an *InUseError.
+// TakeLock takes the lock of a socket at path. A directory that is missing is made, and lets in
+// whom the socket's mode does. The lock file holds the note, a line, for the next that takes the
+// lock. It is not removed: to remove it is a race. If another process has the lock, the error is an
+// *InUseError.
 func TakeLock(path string, mode os.FileMode, note string) (*Lock, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
@@ -88,8 +90,8 @@ func (l *Lock) Listen(mode os.FileMode, gid int) (*Listener, error) {
 	return made, nil
 }
 
-// Adopt is Listen with the socket on which another process has listened. It closes the file that it is
-// given.
+// Adopt is Listen with the socket on which another process has listened. It closes the file that it
+// is given.
 func (l *Lock) Adopt(f *os.File, mode os.FileMode, gid int) (*Listener, error) {
 	defer f.Close() // the listener has its own descriptor
 	general, err := net.FileListener(f)

@@ -189,7 +189,8 @@ func TestLongestPath(t *testing.T) {
 	}
 }
 
-// While another process has the lock, nobody touches the socket. What is handed over has it as well.
+// While another process has the lock, nobody touches the socket. What is handed over has it as
+// well.
 func TestLockedPathIsInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	leave(t, path)

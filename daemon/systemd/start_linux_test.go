@@ -74,8 +74,8 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// What cannot be started is an error, and without systemd a program is this one's own child. It ends
-// when it is told to.
+// What cannot be started is an error, and without systemd a program is this one's own child. It
+// ends when it is told to.
 func TestStartWithoutSystemd(t *testing.T) {
 	var none *Service
 	if _, err := none.Start("/none"); err == nil || !strings.Contains(err.Error(), "/none") {

@@ -67,9 +67,9 @@ func (p *Predecessor) greet(ctx context.Context, version string, settings Settin
 	return err
 }
 
-// Ready says that this process can go on in the running daemon's place, and whether it holds a worker
-// ID: if not, that daemon gives its own back. Receive follows at once: that daemon waits for it without
-// serving.
+// Ready says that this process can go on in the running daemon's place, and whether it holds a
+// worker ID: if not, that daemon gives its own back. Receive follows at once: that daemon waits for
+// it without serving.
 func (p *Predecessor) Ready(ctx context.Context, held bool) error {
 	fault.Point(fault.NewcomerRehearsed)
 	err := p.link.send(ctx, message{Kind: ready, Held: held}, stillTimeout)

@@ -26,8 +26,8 @@ type Listener struct {
 	log     hclog.Logger
 }
 
-// Listen waits beside the daemon's socket at path, whose lock the caller holds. What the daemon is, is
-// asked for when somebody comes.
+// Listen waits beside the daemon's socket at path, whose lock the caller holds. What the daemon is,
+// is asked for when somebody comes.
 func Listen(path, version string, running func() (Settings, Running), log hclog.Logger) (*Listener, error) {
 	path += suffix
 	// Whose the file was, that process is gone, or has handed all over: the lock is held.
@@ -53,8 +53,8 @@ func Listen(path, version string, running func() (Settings, Running), log hclog.
 // path is the newcomer's.
 func (l *Listener) Close() error { return errors.Join(os.Remove(l.path), l.socket.Close()) }
 
-// Await answers newcomers, one after the other, until one is ready. The error is that of the listener,
-// or ctx's.
+// Await answers newcomers, one after the other, until one is ready. The error is that of the
+// listener, or ctx's.
 func (l *Listener) Await(ctx context.Context) (*Successor, error) {
 	defer context.AfterFunc(ctx, func() { _ = l.socket.SetDeadline(time.Unix(1, 0)) })()
 	for {
@@ -167,8 +167,8 @@ func (s *Successor) Offer(ctx context.Context, all []serve.Connection) error {
 	return err
 }
 
-// Commit hands over everything. After an error nothing is handed over; otherwise the caller does not
-// touch what it sent any more.
+// Commit hands over everything. After an error nothing is handed over; otherwise the caller does
+// not touch what it sent any more.
 func (s *Successor) Commit(ctx context.Context, c Commit) error {
 	files := []*os.File{c.Lock, c.Listener}
 	if c.Listen = c.Address != nil; c.Listen {

@@ -85,8 +85,8 @@ type Settings struct {
 	// Cluster is the UUID of the cluster, if that is known. Where it is the same, a coordinator may
 	// be another one: the cluster was moved.
 	Cluster string `json:",omitempty"`
-	// Listen is the address on TCP: of the running daemon, which it has, and of the newcomer, which it
-	// cannot open by itself.
+	// Listen is the address on TCP: of the running daemon, which it has, and of the newcomer, which
+	// it cannot open by itself.
 	Listen string `json:",omitempty"`
 }
 

@@ -265,7 +265,8 @@ func TestALongPathIsNoHindrance(t *testing.T) {
 	must.Do(t, p.Close())
 }
 
-// Versions whose messages differ do not take over from each other, and who waits serves the next one.
+// Versions whose messages differ do not take over from each other, and who waits serves the next
+// one.
 func TestAnotherProtocolIsRefused(t *testing.T) {
 	path := filepath.Join(sockettest.Dir(t), "s")
 	waiting(t, path)
@@ -283,8 +284,8 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 	must.Do(t, p.Close())
 }
 
-// A newcomer goes on with files that have to be the daemon's: one of another user is refused. Root may
-// connect to whatever belongs to others.
+// A newcomer goes on with files that have to be the daemon's: one of another user is refused. Root
+// may connect to whatever belongs to others.
 func TestWhoIsOfAnotherUserIsRefused(t *testing.T) {
 	path := filepath.Join(sockettest.Dir(t), "s")
 	l, err := Listen(path, "old", oursNow, hclog.NewNullLogger())

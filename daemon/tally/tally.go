@@ -1,5 +1,5 @@
-// Package tally counts what requests come to, whatever dialect they are of. Those who serve requests
-// add to it from their own goroutines; INFO and the metrics read it.
+// Package tally counts what requests come to, whatever dialect they are of. Those who serve
+// requests add to it from their own goroutines; INFO and the metrics read it.
 package tally
 
 import (
@@ -19,8 +19,8 @@ const (
 	Other = "other" // a command that there is not
 	OK    = "ok"    // it was served
 	Gone  = "gone"  // its client left before it was served
-	// Declined: a client tried at its start whether the server has a feature, which it does without.
-	// The reply is an error, as Redis' is. It is no refusal.
+	// Declined: a client tried at its start whether the server has a feature, which it does
+	// without. The reply is an error, as Redis' is. It is no refusal.
 	Declined = "declined"
 )
 

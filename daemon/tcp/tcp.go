@@ -84,8 +84,8 @@ func (s *Server) Reload() error {
 	return nil
 }
 
-// private returns that others can read a file. The group of somebody else's file may: it is how this
-// process reads it, as a secret of Kubernetes.
+// private returns that others can read a file. The group of somebody else's file may: it is how
+// this process reads it, as a secret of Kubernetes.
 func private(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -133,8 +133,8 @@ func (s *Server) Password() func(password []byte) bool {
 // open are the paths that need no password: probes, and what monitoring reads.
 var open = []string{"/livez", "/metrics", "/readyz"}
 
-// Refuse returns why a request that came by the address is not answered; nil: it is. New IDs would be
-// its answer if ids is true.
+// Refuse returns why a request that came by the address is not answered; nil: it is. New IDs would
+// be its answer if ids is true.
 func (s *Server) Refuse(r *http.Request, ids bool) *resp.Refusal {
 	if accepts := s.Password(); accepts != nil {
 		_, password, _ := r.BasicAuth()

@@ -1,6 +1,6 @@
-// Package turnstile lets goroutines pass one after the other, and others run after each, so that many
-// which come at once hold up nobody else. A user waits with one of them at a time: who has few waits
-// for one of each user who has many.
+// Package turnstile lets goroutines pass one after the other, and others run after each, so that
+// many which come at once hold up nobody else. A user waits with one of them at a time: who has few
+// waits for one of each user who has many.
 package turnstile
 
 import (

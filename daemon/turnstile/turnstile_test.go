@@ -8,8 +8,8 @@ import (
 	"github.com/flakeward/flakeward/daemon/turnstile"
 )
 
-// A user of whom many wait has one of them before another user's, and one whose context ends waits no
-// more.
+// A user of whom many wait has one of them before another user's, and one whose context ends waits
+// no more.
 func TestAUserWaitsForOneOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := turnstile.New()

@@ -142,8 +142,8 @@ type contestant struct {
 	measure func() sample
 }
 
-// inTurn measures A B C A B C and so on, in the order given, so that whatever slows the machine down
-// for a while slows all of them, and returns the rounds of each.
+// inTurn measures A B C A B C and so on, in the order given, so that whatever slows the machine
+// down for a while slows all of them, and returns the rounds of each.
 func (s *section) inTurn(rounds int, all ...contestant) [][]sample {
 	s.Helper()
 	got := make([][]sample, len(all))

@@ -39,8 +39,8 @@ const (
 	servedBy = "FLAKEWARD_BENCH_PID"
 )
 
-// benchmarks runs benchmarks of a test program in a process of its own, and returns their values by the
-// benchmark's name and the unit, as in "BenchmarkNext ns/op".
+// benchmarks runs benchmarks of a test program in a process of its own, and returns their values by
+// the benchmark's name and the unit, as in "BenchmarkNext ns/op".
 func (s *section) benchmarks(program, names string, long time.Duration, env ...string) sample {
 	s.Helper()
 	c := exec.CommandContext(s.Context(), program, "-test.run=^$", "-test.bench="+names, "-test.benchtime="+long.String())
@@ -71,7 +71,8 @@ func (s *section) own(of server, name string) contestant {
 	}}
 }
 
-// web compares GET /v1/ids with a handler of the same library that answers a constant of the same size.
+// web compares GET /v1/ids with a handler of the same library that answers a constant of the same
+// size.
 func web(s *section) {
 	got := s.inTurn(times(fullRounds, 2), s.own(s.daemon(), "BenchmarkGET"), s.own(s.constant(), "BenchmarkGET"))
 	what := fmt.Sprintf("GET /v1/ids, %d connections that stay open", connections)
@@ -89,10 +90,10 @@ func aside(group, what, note string, ours []sample, peer string, theirs []sample
 // compared is the server and not the layout's ceiling.
 const manyIDs = "time=41@1ms,worker=6,sequence=16;epoch=2026-01-01"
 
-// grpc compares calls of the daemon with those of a handler of the same library that answers messages
-// of the same shape, and shows how many IDs one client gets. As many callers as PD's benchmark has are
-// in one message, and as with PD's client the next message is sent once the last one is answered; the
-// last rows show more under way.
+// grpc compares calls of the daemon with those of a handler of the same library that answers
+// messages of the same shape, and shows how many IDs one client gets. As many callers as PD's
+// benchmark has are in one message, and as with PD's client the next message is sent once the last
+// one is answered; the last rows show more under way.
 func grpc(s *section) {
 	const group, peer = "gRPC", "connect, a constant"
 	wide, usual, constant := s.daemon("--layout", manyIDs), s.daemon(), s.constant()
@@ -174,8 +175,8 @@ func BenchmarkNext(b *testing.B) {
 	})
 }
 
-// BenchmarkStream1 is a message of gRPC, sent once the last one is answered, and BenchmarkStream8 one
-// of eight that are under way at a time.
+// BenchmarkStream1 is a message of gRPC, sent once the last one is answered, and BenchmarkStream8
+// one of eight that are under way at a time.
 func BenchmarkStream1(b *testing.B) { benchmarkStream(b, 1) }
 func BenchmarkStream8(b *testing.B) { benchmarkStream(b, 8) }
 

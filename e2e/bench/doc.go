@@ -7,6 +7,6 @@
 //
 // The page is docs/benchmarks.md, all samples are in docs/benchmarks.json. Everything runs on this
 // machine, on Unix sockets and loopback, and is ended with the test. Whatever else the machine does
-// is in the figures too, so the page says what the machine is and how busy it was. Missed targets are
-// reported, and fail nothing. It needs Linux.
+// is in the figures too, so the page says what the machine is and how busy it was. Missed targets
+// are reported, and fail nothing. It needs Linux.
 package bench

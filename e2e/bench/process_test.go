@@ -104,8 +104,8 @@ func inProcess(s *section) {
 	}
 }
 
-// BenchmarkGenerator is an ID of a generator in this process. All are called alike: one ID a call, in a
-// loop that does nothing else. A generator whose tick is used up waits as it was made to:
+// BenchmarkGenerator is an ID of a generator in this process. All are called alike: one ID a call,
+// in a loop that does nothing else. A generator whose tick is used up waits as it was made to:
 // bwmarrin/snowflake polls the clock, sonyflake sleeps with its lock held, and flakeward tells its
 // caller how long to wait, who does so on a timer and asks again.
 func BenchmarkGenerator(b *testing.B) {
@@ -151,8 +151,8 @@ func cpu() time.Duration {
 // callers makes a function for each goroutine, which makes an ID at each call.
 type callers func() func() uint64
 
-// generators are all that are measured. The pairs of layouts that are compared with one another have the same number of bits for
-// the sequence and the same tick.
+// generators are all that are measured. The pairs of layouts that are compared with one another
+// have the same number of bits for the sequence and the same tick.
 var generators = map[string]func(b *testing.B) callers{
 	"flakeward_room":    flakeward("time=41@1ms,worker=2,sequence=20;epoch=2026-01-01"),
 	"flakeward_12_bits": flakeward("flakeward"),

@@ -98,8 +98,8 @@ func (s *section) constant() server {
 	return server{p, "constant", socket, nil}
 }
 
-// redisBenchmark measures requests to a server in rounds of about that length, as redis-benchmark sends
-// them.
+// redisBenchmark measures requests to a server in rounds of about that length, as redis-benchmark
+// sends them.
 func (s *section) redisBenchmark(of server, l redisbench.Load, long time.Duration) contestant {
 	s.Helper()
 	l.Socket, l.Command = of.socket, of.request

@@ -44,8 +44,8 @@ func socket(s *section) {
 	s.add(slices.Concat(rates, costs, waits)...)
 }
 
-// openLoop has requests sent at their times whatever is answered, to the daemon and to Redis in turn:
-// 50,000 a second, for which Leaf publishes a figure.
+// openLoop has requests sent at their times whatever is answered, to the daemon and to Redis in
+// turn: 50,000 a second, for which Leaf publishes a figure.
 func openLoop(s *section) {
 	var all []contestant
 	for _, of := range []server{s.daemon(), s.redis()} {
@@ -109,8 +109,8 @@ func keepPace(t must.T, text string) {
 	must.Do(t, json.NewEncoder(os.Stdout).Encode(must.Get(pace.Run(context.Background(), l))(t)))
 }
 
-// idle looks at what connections cost that do nothing, after one request each: memory, and the speed
-// of those that do something.
+// idle looks at what connections cost that do nothing, after one request each: memory, and the
+// speed of those that do something.
 func idle(s *section) {
 	const group = "Idle connections"
 	idle, room := times(10_000, 500), 200 // for other connections, and the server's own open files
@@ -166,8 +166,8 @@ func (s *section) hold(of server, connections int) (end func()) {
 	}
 }
 
-// openFiles raises the limit on open files of this process and of what it starts from now on, as far as
-// that is allowed.
+// openFiles raises the limit on open files of this process and of what it starts from now on, as
+// far as that is allowed.
 func (s *section) openFiles(wanted uint64) {
 	s.Helper()
 	var l unix.Rlimit

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// publish is the daemon's default: a record's ceiling is raised as often, so the ends under load
-	// are spread over it.
+	// publish is the daemon's default: a record's ceiling is raised as often, so the ends under
+	// load are spread over it.
 	publish = time.Second
 	// mostDirectory and mostRunning are what a start may take: one with a directory, and one whose
 	// coordinator is a server that runs.
@@ -66,8 +66,8 @@ func (s *section) freshStarts(rounds int, flags ...string) (took []float64) {
 	return took
 }
 
-// restarts starts daemons of one host, each after the one before was ended while a client pulled IDs
-// from it, and still did.
+// restarts starts daemons of one host, each after the one before was ended while a client pulled
+// IDs from it, and still did.
 func (s *section) restarts(rounds int, end func(*process.Process) error, flags ...string) (took []float64) {
 	s.Helper()
 	h := s.host(flags...)

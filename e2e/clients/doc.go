@@ -16,6 +16,7 @@
 // status is 0.
 //
 // The tests start the daemon as a process of its own, kill and update it under the driver, and
-// judge all IDs: none came twice, and those of each thread rise. `go test ./e2e/clients -args -long`
-// has 20 kills and 10 updates, and measures the figures, for which the machine has to be idle.
+// judge all IDs: none came twice, and those of each thread rise. `go test ./e2e/clients -args
+// -long` has 20 kills and 10 updates, and measures the figures, for which the machine has to be
+// idle.
 package clients

@@ -226,8 +226,8 @@ func throughKillsAndUpdates(t *testing.T, d driver) {
 	t.Logf("FIGURE %s: %d kills and %d updates of the daemon, %d IDs, each once; load %s", d.language, kills, updates, ids, loadAverage())
 }
 
-// judge reads the IDs that threads recorded in a directory, and returns how many there are. It is an
-// error if those of a thread do not rise, or one came twice.
+// judge reads the IDs that threads recorded in a directory, and returns how many there are. It is
+// an error if those of a thread do not rise, or one came twice.
 func judge(dir string, threads int) (int, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.*"))
 	if err != nil || len(files) != threads {

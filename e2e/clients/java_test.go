@@ -18,8 +18,8 @@ import (
 	"github.com/flakeward/flakeward/internal/sockettest"
 )
 
-// compileJava compiles the client with other sources, which may need a class path, and returns where
-// the classes are.
+// compileJava compiles the client with other sources, which may need a class path, and returns
+// where the classes are.
 func compileJava(t *testing.T, classPath string, sources ...string) string {
 	t.Helper()
 	classes := t.TempDir()
@@ -78,8 +78,8 @@ func (c *console) ask(line string) string {
 	return c.answer()
 }
 
-// known is the first answer to a line that is no timeout: where that is short, a busy machine may not
-// have got to the daemon yet.
+// known is the first answer to a line that is no timeout: where that is short, a busy machine may
+// not have got to the daemon yet.
 func (c *console) known(line string) string {
 	c.t.Helper()
 	for {
@@ -114,8 +114,8 @@ func TestJava(t *testing.T) {
 	}
 }
 
-// A call without demand asks for what it needs. Runs are counted on by their step, and more IDs than
-// the daemon gives at a time are asked for in several requests.
+// A call without demand asks for what it needs. Runs are counted on by their step, and more IDs
+// than the daemon gives at a time are asked for in several requests.
 func javaRuns(t *testing.T, classes string) {
 	f := startFake(t)
 	c := openJava(t, classes, f.socket, "maxAge=0", "tenant=3")

@@ -39,8 +39,8 @@ func TestThroughKillsAndUpdates(t *testing.T) { each(t, throughKillsAndUpdates) 
 
 func TestFigures(t *testing.T) { each(t, measure) }
 
-// The tests that clients have in their own language hold them to what their comments say. TestJava is
-// that of Java.
+// The tests that clients have in their own language hold them to what their comments say. TestJava
+// is that of Java.
 func TestInTheirLanguage(t *testing.T) {
 	for language, program := range map[string]string{"python": "python_test.py", "node": "node_test.js"} {
 		t.Run(language, func(t *testing.T) {

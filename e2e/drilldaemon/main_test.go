@@ -11,7 +11,8 @@ import (
 )
 
 // TestANormalBuildHasNoFaults: neither a variable of the drills nor a function that injects faults
-// is in the program that ships. The drill's daemon has both, or this would look for the wrong names.
+// is in the program that ships. The drill's daemon has both, or this would look for the wrong
+// names.
 func TestANormalBuildHasNoFaults(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -55,8 +55,8 @@ func killAndStart(ctx context.Context, h *Host) (killed, started evidence.Mono) 
 	return killed, evidence.Now()
 }
 
-// ahead has one host's clock go ahead under load, and its daemon killed then: the clock is held, and the
-// worker ID stays.
+// ahead has one host's clock go ahead under load, and its daemon killed then: the clock is held,
+// and the worker ID stays.
 func ahead(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	all(ctx, 1000, r.Hosts...)
@@ -114,8 +114,8 @@ func aheadAll(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// aheadStart starts a daemon with its clock ahead, three times: it serves by the time of the others, and its
-// clock is held until it is right.
+// aheadStart starts a daemon with its clock ahead, three times: it serves by the time of the
+// others, and its clock is held until it is right.
 func aheadStart(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	all(ctx, 1000, r.Hosts...)

@@ -16,8 +16,8 @@ const (
 	sidecarImage = "flakeward-sidecar:local"
 )
 
-// box is a container that drills break: a host's daemon, or a member of the coordinator. Its methods
-// may be called from several goroutines. Those that break something note the fault.
+// box is a container that drills break: a host's daemon, or a member of the coordinator. Its
+// methods may be called from several goroutines. Those that break something note the fault.
 type box struct {
 	Name      string // host-1, etcd-1, ...
 	engine    *compose.Engine
@@ -52,8 +52,8 @@ func (b *box) Stop(ctx context.Context) {
 	b.docker(ctx, "stop", "--time", "15")
 }
 
-// Start starts it after Kill, Stop, or its own end, and returns as soon as it runs. What runs is left
-// as it is.
+// Start starts it after Kill, Stop, or its own end, and returns as soon as it runs. What runs is
+// left as it is.
 func (b *box) Start(ctx context.Context) { b.docker(ctx, "start") }
 
 // Pause freezes it until Resume. Connections stay, and get nothing.
@@ -75,8 +75,8 @@ const (
 	Out  Direction = "out"
 )
 
-// Cut drops all packets to, from, or to and from it, silently, until Heal. A second Cut replaces the
-// first. A cut does not outlast the container's network, which is new with each start.
+// Cut drops all packets to, from, or to and from it, silently, until Heal. A second Cut replaces
+// the first. A cut does not outlast the container's network, which is new with each start.
 func (b *box) Cut(ctx context.Context, d Direction) {
 	b.fault(b.Name, "cut "+string(d))
 	b.setCut(true)
@@ -109,8 +109,8 @@ func (b *box) isCut() bool {
 	return b.cut
 }
 
-// tool runs the sidecar's program in the container's network and returns what it prints. Its label has
-// what is left of it found with the rest.
+// tool runs the sidecar's program in the container's network and returns what it prints. Its label
+// has what is left of it found with the rest.
 func (b *box) tool(ctx context.Context, args ...string) string {
 	return mustGet(b.engine.Docker(ctx, append([]string{"run", "--rm", "--network", "container:" + b.container,
 		"--user", "0", "--cap-drop", "ALL", "--cap-add", "NET_ADMIN", "--label", "com.docker.compose.project=" + b.container, sidecarImage}, args...)...))

@@ -94,8 +94,8 @@ func (s setback) script(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// servedAfter fails the drill if the host had no IDs of the time that its clock shows, long enough after
-// it went back at an instant: another worker ID was to be had, or its own, opened anew there.
+// servedAfter fails the drill if the host had no IDs of the time that its clock shows, long enough
+// after it went back at an instant: another worker ID was to be had, or its own, opened anew there.
 func (res *Result) servedAfter(h *Host, at evidence.Mono, by time.Duration) {
 	n := 0
 	for _, r := range h.Replies.between(at+evidence.Mono(time.Second), at+evidence.Mono(settled)) {

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// killLeaders kills the coordinator's leader again and again: no request fails, and grants go on being
-// extended.
+// killLeaders kills the coordinator's leader again and again: no request fails, and grants go on
+// being extended.
 func killLeaders(ctx context.Context, r *Run) func(*Result) {
 	times := 4
 	if r.Long {
@@ -49,9 +49,9 @@ func outlast(ctx context.Context, r *Run, outage time.Duration, hosts ...*Host) 
 // outageMargin is for the members to die and to come back.
 const outageMargin = 10 * time.Second
 
-// loseQuorum has two of three members gone for a minute, or half of it in the short form; meanwhile a
-// daemon is killed, and a clock goes back: issuing goes on from the grants that there are, and the daemon
-// that was killed waits.
+// loseQuorum has two of three members gone for a minute, or half of it in the short form; meanwhile
+// a daemon is killed, and a clock goes back: issuing goes on from the grants that there are, and
+// the daemon that was killed waits.
 func loseQuorum(ctx context.Context, r *Run) func(*Result) {
 	lasts := time.Minute
 	if *once {
@@ -119,8 +119,8 @@ func grantedAgain(ctx context.Context, r *Run) func(*Result) {
 // restartLasts is longer than three members take to come back on a busy machine.
 const restartLasts = 25 * time.Second
 
-// restartCoordinator kills all members, which come back with their data within the window: no request
-// fails, and grants are extended again.
+// restartCoordinator kills all members, which come back with their data within the window: no
+// request fails, and grants are extended again.
 func restartCoordinator(ctx context.Context, r *Run) func(*Result) {
 	outlast(ctx, r, restartLasts, r.Hosts...)
 	r.Step("killing all members")
@@ -135,9 +135,9 @@ func restartCoordinator(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// restored puts the coordinator back from a backup of before some of the grants, and raises the cluster's
-// floor as docs/coordination.md says: each daemon says what to do, stops at the end of its grant, and
-// once it is started again issues above the floor.
+// restored puts the coordinator back from a backup of before some of the grants, and raises the
+// cluster's floor as docs/coordination.md says: each daemon says what to do, stops at the end of
+// its grant, and once it is started again issues above the floor.
 func restored(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	all(ctx, 1000, r.Hosts...)
@@ -172,13 +172,13 @@ func restored(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// wipedWindow is short enough to wait for the end of the grants: until then daemons may issue IDs of the
-// old cluster.
+// wipedWindow is short enough to wait for the end of the grants: until then daemons may issue IDs
+// of the old cluster.
 const wipedWindow = 8 * time.Second
 
-// wipe has the coordinator lose all its data under running daemons: each ends with status 2 and says why;
-// started again, each waits, says the command that makes a cluster, and makes none; in the cluster that is
-// made then, no ID is as low as one of before.
+// wipe has the coordinator lose all its data under running daemons: each ends with status 2 and
+// says why; started again, each waits, says the command that makes a cluster, and makes none; in
+// the cluster that is made then, no ID is as low as one of before.
 func wipe(ctx context.Context, r *Run) func(*Result) {
 	had := r.Hosts[0].holds(ctx)
 	r.Step("wiping the coordinator of cluster %s", had.cluster)

@@ -41,9 +41,9 @@ func (h *Host) passes(t generator.Tick) evidence.Mono {
 	return now + evidence.Mono(h.r.Layout.UnixNanos(t+1)-wall-int64(h.Offset()))
 }
 
-// killsBehind has the daemon of a host for each of behind killed and started again with its clock so
-// far behind, and so many times in all: each time it serves at once from another worker ID, or within a
-// second of what its own was granted.
+// killsBehind has the daemon of a host for each of behind killed and started again with its clock
+// so far behind, and so many times in all: each time it serves at once from another worker ID, or
+// within a second of what its own was granted.
 func killsBehind(times int, behind ...time.Duration) func(ctx context.Context, r *Run) func(*Result) {
 	return func(ctx context.Context, r *Run) func(*Result) {
 		hosts := r.Hosts[:len(behind)]
@@ -86,8 +86,9 @@ func killBehind(ctx context.Context, h *Host, behind time.Duration) func(*Result
 	}
 }
 
-// rollingRestart stops every daemon, has its host lose its disk, and starts it, one after the other: it
-// has the same worker ID, and no request fails, except for connections refused on its own host.
+// rollingRestart stops every daemon, has its host lose its disk, and starts it, one after the
+// other: it has the same worker ID, and no request fails, except for connections refused on its own
+// host.
 func rollingRestart(ctx context.Context, r *Run) func(*Result) {
 	var judges []func(*Result)
 	for _, h := range r.Hosts {
@@ -121,8 +122,8 @@ func rollingRestart(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// stopStartAll stops everything and starts it again, with the clocks of the hosts 2 s apart: no accepted
-// request is lost.
+// stopStartAll stops everything and starts it again, with the clocks of the hosts 2 s apart: no
+// accepted request is lost.
 func stopStartAll(ctx context.Context, r *Run) func(*Result) {
 	all(ctx, 1000, r.Hosts...)
 	r.Step("all daemons are stopped, then all members of the coordinator")
@@ -154,8 +155,8 @@ const (
 	lostBehind = 4 * time.Second
 )
 
-// diskLost has a killed daemon's host lose its disk; it starts with its clock behind and no other worker
-// ID to be had: it waits for the end of what its record was granted and issues above that.
+// diskLost has a killed daemon's host lose its disk; it starts with its clock behind and no other
+// worker ID to be had: it waits for the end of what its record was granted and issues above that.
 func diskLost(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	all(ctx, 1000, r.Hosts...)
@@ -188,7 +189,7 @@ func diskLost(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// lowest is the lowest tick of a reply's IDs, and the worker ID that they are from; -1 if it has none.
+// lowest is the lowest tick of a reply's IDs, and the worker ID that they are from; -1: none.
 func lowest(r *Run, reply evidence.Reply) (tick generator.Tick, worker int) {
 	tick, worker = r.Layout.MaxTick(), -1
 	for _, run := range reply.IDs {

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// twoDaemons starts a second daemon on the socket of one that runs: it is refused with a clear error, and
-// the first is not disturbed.
+// twoDaemons starts a second daemon on the socket of one that runs: it is refused with a clear
+// error, and the first is not disturbed.
 func twoDaemons(ctx context.Context, r *Run) func(*Result) {
 	var first, second *Host
 	until(ctx, func() {
@@ -88,8 +88,8 @@ const (
 	passedHeld  = 80 * time.Millisecond
 )
 
-// passedOn has a worker ID go straight from one daemon to another whose clock is behind, while the first
-// is still taking numbers from it: those that it takes too late are thrown away.
+// passedOn has a worker ID go straight from one daemon to another whose clock is behind, while the
+// first is still taking numbers from it: those that it takes too late are thrown away.
 func passedOn(ctx context.Context, r *Run) func(*Result) {
 	from, to := r.Hosts[0], r.Hosts[1]
 	all(ctx, 200, r.Hosts...)
@@ -150,9 +150,9 @@ func lateness(h *Host, worker int) time.Duration {
 // by then, and another has its worker ID.
 const zombieWindow = 8 * time.Second
 
-// zombie pauses a daemon for longer than its session; another takes its worker ID and issues from it, and the
-// first is resumed: it issues to the end of its own grant, not beyond, and then from the next worker ID
-// that is free.
+// zombie pauses a daemon for longer than its session; another takes its worker ID and issues from
+// it, and the first is resumed: it issues to the end of its own grant, not beyond, and then from
+// the next worker ID that is free.
 func zombie(ctx context.Context, r *Run) func(*Result) {
 	sleeper, other, successor := cast(ctx, r)
 	// Otherwise the successor would have to wait for the end of the grant before it. So both issue
@@ -190,8 +190,8 @@ func zombie(ctx context.Context, r *Run) func(*Result) {
 	all(ctx, 1000, sleeper, successor)
 	return func(res *Result) {
 		res.noneFailed(res.Began, freed, other)
-		// The coordinator itself has to say that the worker ID changed hands, after the last grant to
-		// the one that slept.
+		// The coordinator itself has to say that the worker ID changed hands, after the last grant
+		// to the one that slept.
 		last, after := -1, -1
 		for i, v := range res.History {
 			switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/flakeward/flakeward/generator"
 )
 
-// paused pauses a daemon for longer than its session may last: a directory knows that it lives, so nobody
-// gets its worker ID, and it issues on when it is resumed.
+// paused pauses a daemon for longer than its session may last: a directory knows that it lives, so
+// nobody gets its worker ID, and it issues on when it is resumed.
 func paused(ctx context.Context, r *Run) func(*Result) {
 	sleeper, other, without := cast(ctx, r)
 	all(ctx, 1000, sleeper, other)
@@ -37,8 +37,8 @@ func paused(ctx context.Context, r *Run) func(*Result) {
 // fullGrants is how often each daemon has to be granted more on a disk that is full.
 const fullGrants = 4
 
-// directoryFull fills the disk of the directory under load: each daemon is granted more all the same; one
-// that is killed says why it does not serve, and does when there is room again.
+// directoryFull fills the disk of the directory under load: each daemon is granted more all the
+// same; one that is killed says why it does not serve, and does when there is room again.
 func directoryFull(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	var cluster struct {
@@ -72,8 +72,8 @@ func directoryFull(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// directoryCopied starts a daemon on a copy of the directory that others use: it is refused and says what to
-// do, and they are not disturbed.
+// directoryCopied starts a daemon on a copy of the directory that others use: it is refused and
+// says what to do, and they are not disturbed.
 func directoryCopied(ctx context.Context, r *Run) func(*Result) {
 	all(ctx, 1000, r.Hosts...)
 	r.Step("the directory is copied, and a daemon started on the copy")

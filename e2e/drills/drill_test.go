@@ -19,8 +19,8 @@ type Drill struct {
 	On      string // empty: on etcd and ZooKeeper; onAll: on a directory as well; onDirectory: there alone
 	Options Options
 	// Script does the faults and waits for what has to come of them. It begins when all daemons
-	// serve. What must not fail in it fails the drill. The judge looks at all that was recorded, after
-	// everything was stopped.
+	// serve. What must not fail in it fails the drill. The judge looks at all that was recorded,
+	// after everything was stopped.
 	Script func(ctx context.Context, r *Run) (judge func(res *Result))
 }
 
@@ -47,9 +47,9 @@ type Options struct {
 	NoFault   bool // the script breaks nothing
 	Least     int  // IDs that each host's clients must have got; default 100, -1 none
 	Unordered bool // the order of IDs is not judged
-	// Lead is how far an ID may be ahead of the true time; -1: as far as it likes. By default that is
-	// how far drills set the clocks of their hosts apart, and what is believed of a running daemon's
-	// clock.
+	// Lead is how far an ID may be ahead of the true time; -1: as far as it likes. By default that
+	// is how far drills set the clocks of their hosts apart, and what is believed of a running
+	// daemon's clock.
 	Lead time.Duration
 }
 
@@ -64,8 +64,7 @@ const (
 	fourWorkers = "time=41@1ms,worker=2,sequence=20;epoch=2026-01-01"
 )
 
-// drills are all of them, in the order in which they are run. docs/drills.md says what each has to
-// show.
+// drills are all of them, in the order in which they are run. docs/drills.md says what each is for.
 var drills = []Drill{
 	{Name: "calm", On: onAll, Script: calm, Options: Options{NoFault: true}},
 
@@ -84,8 +83,8 @@ var drills = []Drill{
 	{Name: "clock-ahead-start", Script: aheadStart, Options: Options{Lead: believed, Unordered: true}},
 
 	{Name: "kill-behind-5s", On: onAll, Script: killsBehind(1, 5*time.Second, time.Second), Options: Options{Window: time.Minute}},
-	// A long run takes many ticks before its reply is sent: a kill meets IDs that are issued and get
-	// lost.
+	// A long run takes many ticks before its reply is sent: a kill meets IDs that are issued and
+	// get lost.
 	{Name: "kill-behind-1h", On: onAll, Script: killsBehind(3, time.Hour), Options: Options{Window: time.Minute, Client: "--run-ids=60000 --runs=40ms"}},
 	{Name: "rolling-restart", On: onAll, Script: rollingRestart},
 	{Name: "stop-start-all", Script: stopStartAll},

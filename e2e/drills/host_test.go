@@ -64,8 +64,8 @@ func (h *Host) Offset() time.Duration {
 	return h.off
 }
 
-// Oscillate sets the clock by turns behind and ahead by as much, 20 times a second, for d, and then back
-// to what it was: one fault.
+// Oscillate sets the clock by turns behind and ahead by as much, 20 times a second, for d, and then
+// back to what it was: one fault.
 func (h *Host) Oscillate(ctx context.Context, by, d time.Duration) {
 	h.fault(h.Name, "oscillation")
 	defer h.setClock(h.Offset())
@@ -83,8 +83,8 @@ func (h *Host) Stop(ctx context.Context) {
 	}
 }
 
-// LoseDisk removes all that the daemon has on its host's disk: its socket, and the lock beside it. The
-// daemon must not run.
+// LoseDisk removes all that the daemon has on its host's disk: its socket, and the lock beside it.
+// The daemon must not run.
 func (h *Host) LoseDisk(ctx context.Context) {
 	if h.state(ctx).Running {
 		fail("%s must not run while its disk is lost: kill or stop it first", h.Name)
@@ -103,8 +103,8 @@ func (h *Host) ask(ctx context.Context) {
 	mustGet(h.engine.Docker(ctx, "unpause", h.client))
 }
 
-// operate runs the program of the host's daemon, which must run, as an operator does, and returns what it
-// prints.
+// operate runs the program of the host's daemon, which must run, as an operator does, and returns
+// what it prints.
 func (h *Host) operate(ctx context.Context, args ...string) string {
 	return mustGet(h.engine.Docker(ctx, append([]string{"exec", h.container, "/flakeward"}, args...)...))
 }
@@ -153,8 +153,8 @@ func (h *Host) holds(ctx context.Context) held {
 
 // Log is all that the daemon logged so far, over all its starts.
 func (h *Host) Log(ctx context.Context) string {
-	// For a container that has just ended, the engine was seen to send nothing for as long as it was
-	// waited for.
+	// For a container that has just ended, the engine was seen to send nothing for as long as it
+	// was waited for.
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	return mustGet(h.engine.Logs(ctx, h.container))
@@ -175,8 +175,8 @@ func (h *Host) AwaitAnswer(ctx context.Context) evidence.Reply {
 	return h.Await(ctx, "IDs", func(r evidence.Reply) bool { return r.Outcome == evidence.Got })
 }
 
-// AwaitRefusal waits for a refusal, of a request that was sent after now, that says all of parts. On a
-// slow machine one may come before it that is about something else.
+// AwaitRefusal waits for a refusal, of a request that was sent after now, that says all of parts.
+// On a slow machine one may come before it that is about something else.
 func (h *Host) AwaitRefusal(ctx context.Context, parts ...string) evidence.Reply {
 	return h.Await(ctx, fmt.Sprintf("a refusal that says %q", parts), func(r evidence.Reply) bool {
 		return r.Outcome == evidence.Refused && caught(func() { says(h.Name, r.Text, parts...) }) == nil

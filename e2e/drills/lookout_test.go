@@ -34,8 +34,8 @@ func (h *Host) granted(ctx context.Context) time.Duration {
 // longGrant is the least that the second grant of a process reaches ahead.
 const longGrant = 10 * time.Second
 
-// grown fails unless the daemon of a host has more than the short first grant of a process: half of a
-// later one, or of the window, is left.
+// grown fails unless the daemon of a host has more than the short first grant of a process: half of
+// a later one, or of the window, is left.
 func (h *Host) grown(ctx context.Context) {
 	if d := h.granted(ctx); d < min(cmp.Or(h.r.options.Window, longGrant), longGrant)/2 {
 		fail("%s may issue for %v", h.Name, d)
@@ -49,8 +49,9 @@ func granted(ctx context.Context, r *Run, hosts ...*Host) {
 		had := generator.Tick(-1)
 		until(ctx, func() {
 			now := h.holds(ctx)
-			// So far ahead ends a grant that was extended just before a clock that was an hour ahead came
-			// back, and with nothing issued there it is kept: there is no more to ask for until then.
+			// So far ahead ends a grant that was extended just before a clock that was an hour
+			// ahead came back, and with nothing issued there it is kept: there is no more to ask
+			// for until then.
 			enough := r.Layout.TickAt(time.Now().Add(h.Offset() + 2*r.options.Window).UnixNano())
 			before := had
 			if had < 0 {

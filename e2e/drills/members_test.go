@@ -213,9 +213,9 @@ func (m *Members) KillAll(ctx context.Context) { each(m.all, func(b *box) { b.Ki
 // StartAll starts all members that do not run, with their data. It does not wait until they answer.
 func (m *Members) StartAll(ctx context.Context) { each(m.all, func(b *box) { b.Start(ctx) }) }
 
-// Lose has the members lose all their data, and start with that of a backup, or with nothing where that is
-// empty. The history until then is kept, and judged apart. So that it is whole, the daemons are cut off
-// before it is read, and are so until the new members serve.
+// Lose has the members lose all their data, and start with that of a backup, or with nothing where
+// that is empty. The history until then is kept, and judged apart. So that it is whole, the daemons
+// are cut off before it is read, and are so until the new members serve.
 func (m *Members) Lose(ctx context.Context, backup string) {
 	m.r.Fault("", "data lost")
 	m.unseen(ctx, func() {
@@ -242,7 +242,7 @@ func (m *Members) Backup(ctx context.Context) (at string) {
 	return at
 }
 
-// Raise raises the cluster's floor, while no daemon can write: what was stored before is known then.
+// Raise raises the cluster's floor, while no daemon can write: what was stored is known then.
 func (m *Members) Raise(ctx context.Context, to generator.Tick) {
 	m.unseen(ctx, func() {
 		order := int64(0)

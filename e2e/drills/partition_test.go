@@ -13,8 +13,9 @@ import (
 // cutWindow outlasts a session of a daemon that was cut off, by much.
 const cutWindow = 7 * time.Second
 
-// cutOff cuts a daemon off from the coordinator for longer than its session, and then for longer than its
-// window: it issues to the end of its grant, says why no further, and serves again once it is healed.
+// cutOff cuts a daemon off from the coordinator for longer than its session, and then for longer
+// than its window: it issues to the end of its grant, says why no further, and serves again once it
+// is healed.
 func cutOff(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	had := h.holds(ctx)
@@ -66,8 +67,8 @@ func cutOff(ctx context.Context, r *Run) func(*Result) {
 	}
 }
 
-// cutOneWay drops first all that comes from the coordinator, for longer than a session, then all that goes
-// to it: no request fails, and the worker ID is claimed again.
+// cutOneWay drops first all that comes from the coordinator, for longer than a session, then all
+// that goes to it: no request fails, and the worker ID is claimed again.
 func cutOneWay(ctx context.Context, r *Run) func(*Result) {
 	h := r.Hosts[0]
 	for _, d := range []Direction{In, Out} {

@@ -118,7 +118,7 @@ func (s *suite) clients(ctx context.Context, r *Run, wrong string, well func(com
 	})
 }
 
-// keepHistory writes a line of JSON for each version. It numbers the trees: one more follows each wipe.
+// keepHistory writes a line of JSON for each version. It numbers the trees: a wipe begins one.
 func keepHistory(path string, trees [][]history.Version) {
 	type line struct {
 		Tree int
@@ -134,8 +134,8 @@ func keepHistory(path string, trees [][]history.Version) {
 	must(os.WriteFile(path, b.Bytes(), 0o644))
 }
 
-// judged judges the evidence. What fails of a drill that was played to its end, other than by violations, is
-// in the result.
+// judged judges the evidence. What fails of a drill that was played to its end, other than by
+// violations, is in the result.
 func (r *Run) judged(res *Result, played bool) error {
 	cluster := audit.Cluster{Layout: r.Layout, History: res.History, Past: res.Past, Floor: r.made, Raises: r.raises, Unordered: r.options.Unordered, Lead: r.options.Lead, Wall: r.trueTime(0), Linear: true}
 	for i, h := range r.Hosts {

@@ -29,8 +29,8 @@ func (res *Result) Fail(format string, args ...any) {
 	res.failed = append(res.failed, fmt.Sprintf(format, args...))
 }
 
-// within says so if something took longer than is aimed at, and fails the drill if it took longer than was
-// promised, with room for a busy machine.
+// within says so if something took longer than is aimed at, and fails the drill if it took longer
+// than was promised, with room for a busy machine.
 func (res *Result) within(what string, took, aim, limit time.Duration) {
 	rounded := took.Round(100 * time.Microsecond)
 	if took > aim {
@@ -101,7 +101,8 @@ func (res *Result) workers(h *Host, from, to evidence.Mono) (workers []int) {
 	return workers
 }
 
-// from fails the drill unless a host's clients got IDs of that worker ID, and no other, from from until to.
+// from fails the drill unless a host's clients got IDs of that worker ID, and no other, from from
+// until to.
 func (res *Result) from(worker int, h *Host, from, to evidence.Mono) {
 	if got := res.workers(h, from, to); !slices.Equal(got, []int{worker}) {
 		res.Fail("%s issued from the worker IDs %v, and should from %d", h.Name, got, worker)
@@ -127,7 +128,8 @@ func (all replies) between(from, to evidence.Mono) replies {
 }
 
 // LongestStall is the longest time within [from, to] in which whoever asks for one ID at a time
-// waited for one: from the first request that was not served to the next one that was, or to the end.
+// waited for one: from the first request that was not served to the next one that was, or to the
+// end.
 func (all replies) LongestStall(from, to evidence.Mono) time.Duration {
 	const none evidence.Mono = -1
 	longest, unmet := evidence.Mono(0), none // since when

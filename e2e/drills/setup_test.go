@@ -48,8 +48,8 @@ func (o Options) environment() string {
 	return lines.String()
 }
 
-// newRun makes a drill's folder, with all that its containers need in it. e2e/compose.hosts.yaml has the
-// containers.
+// newRun makes a drill's folder, with all that its containers need in it. e2e/compose.hosts.yaml
+// has the containers.
 func (s *suite) newRun(d Drill, log func(string, ...any)) (r *Run, err error) {
 	o := d.Options.withDefaults()
 	r = &Run{
@@ -78,8 +78,8 @@ func (s *suite) newRun(d Drill, log func(string, ...any)) (r *Run, err error) {
 	})
 }
 
-// newDirectory makes what the daemons of a drill have in common on a directory: it, and what they note of
-// it.
+// newDirectory makes what the daemons of a drill have in common on a directory: it, and what they
+// note of it.
 func (s *suite) newDirectory(r *Run) {
 	at := filepath.Join(r.Dir, "coordinator")
 	s.own(at, 0o700)
@@ -114,8 +114,8 @@ func (s *suite) newHost(r *Run, i int) {
 	}
 }
 
-// up starts all daemons and clients and waits until as many hosts serve as the drill wants, each with
-// a grant on which it can live through a fault.
+// up starts all daemons and clients and waits until as many hosts serve as the drill wants, each
+// with a grant on which it can live through a fault.
 func (r *Run) up(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()

@@ -16,12 +16,13 @@ const shortStorm, longStorm = 6, 100
 
 const shortLimit = 5 * time.Minute
 
-// stormRecovery is how soon every host serves again: a re-election, a session that has to end and a worker
-// ID that rests fit in with room. stormTimeout ends a storm in which somebody does not serve at all.
+// stormRecovery is how soon every host serves again: a re-election, a session that has to end and a
+// worker ID that rests fit in with room. stormTimeout ends a storm in which somebody does not serve
+// at all.
 const stormRecovery, stormTimeout = 10 * time.Second, time.Minute
 
-// storm has faults of all kinds, some at a time, chosen by a seed: whatever comes together, every host
-// serves again soon after the last one is healed.
+// storm has faults of all kinds, some at a time, chosen by a seed: whatever comes together, every
+// host serves again soon after the last one is healed.
 func storm(ctx context.Context, r *Run) func(*Result) {
 	least, ids := shortStorm, 100_000
 	if r.Long {
@@ -163,7 +164,8 @@ func (b blow) hit(ctx context.Context, r *Run) {
 	}
 }
 
-// clear has an operator delete one of the claims, whoever has it. One that is gone before is no error.
+// clear has an operator delete one of the claims, whoever has it. One that is gone before is no
+// error.
 func (h *Host) clear(ctx context.Context, pick int) {
 	claims := h.r.Members.Claims(ctx)
 	if len(claims) == 0 {

@@ -181,8 +181,8 @@ func urlOf(scheme string, addresses ...string) string {
 	return scheme + "://" + strings.Join(addresses, ",") + "/x"
 }
 
-// A coordinator fails that has served: a daemon that runs, one that starts and an operator's command
-// say the same.
+// A coordinator fails that has served: a daemon that runs, one that starts and an operator's
+// command say the same.
 func TestAServerThatServedFails(t *testing.T) {
 	ofEtcd := func(o etcdtest.Options, fail func(e *etcdtest.Cluster)) func(t *testing.T) (string, func()) {
 		return func(t *testing.T) (string, func()) {

@@ -1,4 +1,5 @@
-// Package images has what the images of the tests are built from, and looks at the image that ships.
+// Package images has what the images of the tests are built from, and looks at the image that
+// ships.
 package images
 
 import (

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// An application asks for IDs, and records each. Both forms ask 10,000 times a second, a tenth of it
-// one at a time.
+// An application asks for IDs, and records each. Both forms ask 10,000 times a second, a tenth of
+// it one at a time.
 const steady = "--single=1ms --pipelined=1ms --pipeline=9 --batch=0 --runs=0"
 
-// app is the template of an application's pod. It asks for no right that a restricted namespace
+// app is the template of an application's pod. It asks for nothing that a restricted namespace
 // refuses.
 const app = `
 metadata: {labels: {app: NAME}}

@@ -14,8 +14,8 @@ func chartArgs(command string, values ...string) []string {
 	return args
 }
 
-// byChart has helm install what the manifests installed before, beside it a pod with a daemon of its
-// own, upgrade the release under load, and take it down.
+// byChart has helm install what the manifests installed before, beside it a pod with a daemon of
+// its own, upgrade the release under load, and take it down.
 func (n *node) byChart() {
 	n.namespaces()
 	n.kubectl("create", "namespace", system)

@@ -43,8 +43,8 @@ var drills = []drill{
 	{"the node drained", false, (*node).drain},
 }
 
-// TestNode applies the manifests to a node, does everything to it under load, and wants no ID twice,
-// no request failed that need not, no pod that hangs, and nothing left on the node.
+// TestNode applies the manifests to a node, does everything to it under load, and wants no ID
+// twice, no request failed that need not, no pod that hangs, and nothing left on the node.
 func TestNode(t *testing.T) {
 	n := startNode(t)
 	n.install()
@@ -196,8 +196,8 @@ func (n *node) killApplication() {
 	n.mountsOf(3)
 }
 
-// withoutDriver deletes a pod while no driver is there to unmount, and makes another one. Both wait,
-// and neither does for ever.
+// withoutDriver deletes a pod while no driver is there to unmount, and makes another one. Both
+// wait, and neither does for ever.
 func (n *node) withoutDriver() {
 	n.runPod("two", "leaving", steady)
 	n.awaitPod("two", "leaving")

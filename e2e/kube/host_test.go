@@ -19,8 +19,8 @@ import (
 // cgroups is where the host's cgroups are.
 const cgroups = "/sys/fs/cgroup"
 
-// runOnHost runs the drills in namespaces and a cgroup of their own: it starts process 1 and awaits its
-// end, or kills it.
+// runOnHost runs the drills in namespaces and a cgroup of their own: it starts process 1 and awaits
+// its end, or kills it.
 func runOnHost(ctx context.Context) (failed error) {
 	if *programs == "" {
 		return errors.New("there are no programs: run e2e/kube/run.sh")

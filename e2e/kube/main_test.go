@@ -18,8 +18,8 @@ var programs = flag.String("programs", "", "the `directory` with Kubernetes' pro
 // stageVariable tells this program, which runs itself, what it is.
 const stageVariable = "FLAKEWARD_KUBE"
 
-// The drills run in three processes of this program: one on the host; process 1 of the namespaces, whose
-// end ends all that is in them; and the tests.
+// The drills run in three processes of this program: one on the host; process 1 of the namespaces,
+// whose end ends all that is in them; and the tests.
 const (
 	stageInit = "init"
 	stageNode = "node"

@@ -21,8 +21,8 @@ func (n *node) operator() {
 	n.kubectl("-n", system, "create", "secret", "generic", "flakeward-password", "--from-literal=password="+password)
 }
 
-// taken wants the API server to take each object of the chart and of the manifests, with all parts and
-// with less, and to refuse one that is wrong.
+// taken wants the API server to take each object of the chart and of the manifests, with all parts
+// and with less, and to refuse one that is wrong.
 func (n *node) taken() {
 	n.Helper()
 	dry := []string{"--server-side", "--dry-run=server"}
@@ -59,8 +59,8 @@ func (n *node) wantTaken(said string, monitored bool) {
 	}
 }
 
-// monitored reads the metrics as the PodMonitor has Prometheus do it, and wants nothing else to be had
-// there without the password.
+// monitored reads the metrics as the PodMonitor has Prometheus do it, and wants nothing else to be
+// had there without the password.
 func (n *node) monitored() {
 	n.Helper()
 	endpoint := strings.Fields(n.kubectl("-n", system, "get", "podmonitor", "flakeward", "-o",

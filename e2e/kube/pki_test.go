@@ -14,8 +14,8 @@ import (
 
 func (n *node) pki(file string) string { return filepath.Join(runDir, "pki", file) }
 
-// certify makes the cluster's authority and its certificates: NAME.crt, NAME.key, and NAME.conf, which
-// a client of the API server reads to use them.
+// certify makes the cluster's authority and its certificates: NAME.crt, NAME.key, and NAME.conf,
+// which a client of the API server reads to use them.
 func (n *node) certify() {
 	ca := certtest.New(n.T, "kube")
 	n.must(os.MkdirAll(n.pki(""), 0o700))

@@ -11,8 +11,8 @@ import (
 	"github.com/flakeward/flakeward/audit/received"
 )
 
-// The judge finds what is planted: an ID that came twice, one that fell, a request that failed where
-// none may, and none where it may.
+// The judge finds what is planted: an ID that came twice, one that fell, a request that failed
+// where none may, and none where it may.
 func TestJudgeFindsWhatIsPlanted(t *testing.T) {
 	dir := t.TempDir()
 	for name, replies := range map[string][]evidence.Reply{

@@ -158,8 +158,8 @@ func (c *Client) keep(id int64) {
 	c.ids++
 }
 
-// leave has the daemon close the connection, once nothing more is asked and all is answered: a daemon
-// answers nobody who has gone. c.mu is held.
+// leave has the daemon close the connection, once nothing more is asked and all is answered: a
+// daemon answers nobody who has gone. c.mu is held.
 func (c *Client) leave() {
 	if c.ending && len(c.sent) == 0 {
 		_ = c.conn.CloseWrite() // an error is met again by the reader

@@ -12,9 +12,9 @@ import (
 	"github.com/flakeward/flakeward/internal/must"
 )
 
-// The cluster is made by an install, as a hook, which no rollback repeats, and never by an upgrade: where
-// the coordinator's volumes were lost, an upgrade makes no second cluster. It begins at once only where a
-// value says so.
+// The cluster is made by an install, as a hook, which no rollback repeats, and never by an upgrade:
+// where the coordinator's volumes were lost, an upgrade makes no second cluster. It begins at once
+// only where a value says so.
 func TestAClusterIsMadeByAnInstallAlone(t *testing.T) {
 	for _, c := range []struct {
 		name, values string

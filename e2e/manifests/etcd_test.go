@@ -12,9 +12,9 @@ import (
 	policy "k8s.io/api/policy/v1"
 )
 
-// The members of etcd find each other and are found by the daemons, by names that stay. One at a time
-// goes, none shares a volume, the data fits its volume, and nobody but daemons reaches them. The chart
-// has the same objects.
+// The members of etcd find each other and are found by the daemons, by names that stay. One at a
+// time goes, none shares a volume, the data fits its volume, and nobody but daemons reaches them.
+// The chart has the same objects.
 func TestTheMembersOfEtcd(t *testing.T) {
 	for _, c := range []struct {
 		scheme  string

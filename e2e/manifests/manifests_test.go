@@ -74,8 +74,8 @@ func comparable(t *testing.T, all []object) map[string]any {
 	return by
 }
 
-// plain is a part of an object without how an overlay or the chart has a change of the settings make a
-// new pod, and with what has names in their order.
+// plain is a part of an object without how an overlay or the chart has a change of the settings
+// make a new pod, and with what has names in their order.
 func plain(part any) any {
 	name := func(part any) string {
 		m, _ := part.(map[string]any)
@@ -164,8 +164,8 @@ func TestUnknownFieldsAreFound(t *testing.T) {
 	}
 }
 
-// The chart names both ways to give a coordinator if none is given, and wants one alone, with TLS on
-// both sides of it or on neither.
+// The chart names both ways to give a coordinator if none is given, and wants one alone, with TLS
+// on both sides of it or on neither.
 func TestTheChartWantsOneCoordinator(t *testing.T) {
 	for values, wants := range map[string][]string{
 		"":                {"settings.coord=etcd://", "settings.coord=zk://", "etcd.enabled=true"},

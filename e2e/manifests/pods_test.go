@@ -35,8 +35,8 @@ spec:
 `
 )
 
-// The daemon's pod has what a takeover needs, no token, no limit of cpu, and no right that it can do
-// without. The API server is told of no role. The chart has the same objects.
+// The daemon's pod has what a takeover needs, no token, no limit of cpu, and no right that it can
+// do without. The API server is told of no role. The chart has the same objects.
 func TestTheDaemonsPod(t *testing.T) {
 	objects := build(t, all, nil)
 	for _, o := range objects {

@@ -163,8 +163,8 @@ func rendered(values string) (map[string]string, error) {
 	return renderedFor(chartutil.ReleaseOptions{IsInstall: true}, given)
 }
 
-// renderedFor is rendered for an install or an upgrade. The release has a name that is no text where
-// it is not quoted.
+// renderedFor is rendered for an install or an upgrade. The release has a name that is no text
+// where it is not quoted.
 func renderedFor(release chartutil.ReleaseOptions, given map[string]any) (map[string]string, error) {
 	chart, err := loader.LoadDir(filepath.Join("..", "..", "deploy", "helm", "flakeward"))
 	if err != nil {

@@ -142,7 +142,8 @@ var (
 	inBraces = regexp.MustCompile(`\{[^{}]*\}`)
 )
 
-// TestWhatDashboardAndAlertsNameIsThere: each metric is in a scrape of a daemon, or a rule makes it.
+// TestWhatDashboardAndAlertsNameIsThere: each metric is in a scrape of a daemon, or a rule makes
+// it.
 func TestWhatDashboardAndAlertsNameIsThere(t *testing.T) {
 	text := scrape(t, served(t))
 	there := map[string]bool{}
@@ -173,8 +174,8 @@ func TestWhatDashboardAndAlertsNameIsThere(t *testing.T) {
 	}
 }
 
-// TestAlertsKnowTheCodes: each code of the table is one that an alert takes for a lack of IDs, or one
-// that no request is refused with.
+// TestAlertsKnowTheCodes: each code of the table is one that an alert takes for a lack of IDs, or
+// one that no request is refused with.
 func TestAlertsKnowTheCodes(t *testing.T) {
 	alerts, _ := read(t, rendered+"alerts.yaml")
 	never := []condition.Code{
@@ -191,8 +192,8 @@ func TestAlertsKnowTheCodes(t *testing.T) {
 
 var counted = regexp.MustCompile(`flakeward_requests_total\{[^}]*command="([^"]*)"`)
 
-// TestAlertsKnowTheCommandsThatAskForIDs: FlakewardWaitsTooLong is about these commands alone. Others
-// may be refused with the same codes while IDs are to be had.
+// TestAlertsKnowTheCommandsThatAskForIDs: FlakewardWaitsTooLong is about these commands alone.
+// Others may be refused with the same codes while IDs are to be had.
 func TestAlertsKnowTheCommandsThatAskForIDs(t *testing.T) {
 	c := start(t)
 	redis := redis.NewClient(&redis.Options{Network: "unix", Addr: c.Socket.Path})

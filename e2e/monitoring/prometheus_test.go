@@ -80,8 +80,8 @@ func (p *prometheus) until(expr string) string {
 	}
 }
 
-// TestPrometheusScrapesADaemon: it takes all metrics, evaluates each rule and alert without an error,
-// and none of those that say that IDs are missing fires.
+// TestPrometheusScrapesADaemon: it takes all metrics, evaluates each rule and alert without an
+// error, and none of those that say that IDs are missing fires.
 func TestPrometheusScrapesADaemon(t *testing.T) {
 	p := startPrometheus(t, served(t).Listen.Address)
 	p.until(`flakeward_ready == 1`)

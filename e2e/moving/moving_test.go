@@ -1,5 +1,5 @@
-// Package moving_test reads the IDs of other generators by the layouts of docs/moving.md. Those that
-// are Go modules make their IDs themselves, the others' are made by their formulas.
+// Package moving_test reads the IDs of other generators by the layouts of docs/moving.md. Those
+// that are Go modules make their IDs themselves, the others' are made by their formulas.
 package moving_test
 
 import (
@@ -41,8 +41,8 @@ func TestTheirIDsByOurLayouts(t *testing.T) {
 		{"CosId, milliseconds", "time=41@1ms,worker=10,sequence=12;epoch=2019-12-24T16:00:00Z", (milliseconds-1577203200000)<<22 | 5<<12, 0, 5},
 		// SecondSnowflakeId.java of Ahoo-Wang/CosId: 31, 10 and 22 bits.
 		{"CosId, seconds", "time=31@1s,worker=10,sequence=22;epoch=2019-12-24T16:00:00Z", (seconds-1577203200)<<32 | 5<<22, 0, 5},
-		// BitsAllocator.java of baidu/uid-generator, with the bits and an epoch as its README configures
-		// them (29, 21, 13; 2016-09-20).
+		// BitsAllocator.java of baidu/uid-generator, with the bits and an epoch as its README
+		// configures them (29, 21, 13; 2016-09-20).
 		{"uid-generator", "time=29@1s,worker=21,sequence=13;epoch=2016-09-20", (seconds-1474329600)<<34 | 4711<<13, 0, 4711},
 		// Sequence.java of MyBatis-Plus and Snowflake.java of Hutool have the layout of
 		// twitter/snowflake's IdWorker.scala: 41, 5, 5 and 12 bits.

@@ -31,7 +31,8 @@ func startContainer(t *testing.T) *container {
 	out, err := exec.Command("docker", "run", "--detach", "--cgroupns", "private", "--cap-add", "SYS_ADMIN",
 		"--security-opt", "seccomp=unconfined", "--security-opt", "apparmor=unconfined",
 		"--tmpfs", "/run", "--tmpfs", "/run/lock", "--volume", c.run+":/run/flakeward",
-		// A container's own file system may be one that is no place for a directory of the daemon's.
+		// A container's own file system may be one that is no place for a directory of the
+		// daemon's.
 		"--volume", "/var/lib/flakeward", "flakeward-systemd:local").CombinedOutput()
 	if err != nil {
 		t.Fatalf("docker run: %v\n%s", err, out)
@@ -98,8 +99,8 @@ func (c *container) dropIn(setting string) {
 	c.do("systemctl", "daemon-reload")
 }
 
-// load is clients that connect anew for each ID, and one that connects anew only when it has to, until
-// stop.
+// load is clients that connect anew for each ID, and one that connects anew only when it has to,
+// until stop.
 type load struct {
 	*testing.T
 	path    string

@@ -56,8 +56,8 @@ func killedReload(c *container) {
 	c.do("systemctl", "restart", "flakeward")
 }
 
-// aborts has the daemon end as by the watchdog's signal, or by a bug: Go's runtime says where it was,
-// and must not end it with the status of settings that are wrong.
+// aborts has the daemon end as by the watchdog's signal, or by a bug: Go's runtime says where it
+// was, and must not end it with the status of settings that are wrong.
 func aborts(c *container) {
 	c.Helper()
 	l := c.load()

@@ -130,7 +130,7 @@ const tooWide = `(() => {
 // cutOff names the regions whose content has no room.
 const cutOff = `[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).map(e => e.getAttribute('aria-label')).join(', ')`
 
-// contrasts lists the texts whose contrast is too low, as WCAG reckons it, and how many texts there are.
+// contrasts lists the texts whose contrast is too low, as WCAG reckons it, and how many there are.
 const contrasts = `(() => {
   const rgb = c => (c.match(/[\d.]+/g) || []).map(Number);
   const light = c => { const [r, g, b] = c.slice(0, 3).map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4); return .2126 * r + .7152 * g + .0722 * b; };

@@ -5,11 +5,11 @@
 // the daemon is a process of its own, built as for all drills, under load. The power goes at a
 // flush of a record, of a directory, or of anything else there, just before it takes effect or just
 // after. Then a new daemon starts, with nothing but the directory, often with its clock set back so
-// that a lost record would show. It must serve again, and no ID may be one that ever left any daemon
-// on that disk, nor above what its worker ID's record has after the cut.
+// that a lost record would show. It must serve again, and no ID may be one that ever left any
+// daemon on that disk, nor above what its worker ID's record has after the cut.
 //
-// `scripts/prove power-cuts` runs the short form, and `scripts/prove power-cuts-long` the long one, of
-// 1,000 cuts.
+// `scripts/prove power-cuts` runs the short form, and `scripts/prove power-cuts-long` the long one,
+// of 1,000 cuts.
 package powercut
 
 import (
@@ -127,8 +127,8 @@ func TestALostRecordShows(t *testing.T) {
 	t.Errorf("no ID was above its record, after %d cuts of a disk that lies", limit)
 }
 
-// isRecord and inDirectory say what a flush was of: a record of the directory, in a new file or in the
-// spare one, or the names of the records; anything in the directory.
+// isRecord and inDirectory say what a flush was of: a record of the directory, in a new file or in
+// the spare one, or the names of the records; anything in the directory.
 func isRecord(path string) bool {
 	return inDirectory(path) && (strings.HasSuffix(path, "/new") || isSpare(path) || strings.HasSuffix(path, "/workers"))
 }

@@ -57,8 +57,8 @@ func runWith(t *testing.T, input, program string, args ...string) string {
 	return string(out)
 }
 
-// Each of these programs takes an ID, three at once, three in a pipeline and three in a transaction, and
-// some take more.
+// Each of these programs takes an ID, three at once, three in a pipeline and three in a
+// transaction, and some take more.
 var programs = []struct {
 	name string
 	args []string

@@ -148,8 +148,8 @@ func replies(t *testing.T, socket string, requests []byte, n int) (all []string)
 	return all
 }
 
-// readReply reads a reply, and writes down its types and texts. Numbers are the server's own, and so
-// are texts of several lines, the version, and the like.
+// readReply reads a reply, and writes down its types and texts. Numbers are the server's own, and
+// so are texts of several lines, the version, and the like.
 func readReply(in *bufio.Reader) (string, error) {
 	line, err := in.ReadString('\n')
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/flakeward/flakeward/internal/wire"
 )
 
-// Two daemons with one directory are a cluster of two. Each is killed under load and started again: no
-// ID comes twice, and no two of all their lives issue from one tick of a worker ID.
+// Two daemons with one directory are a cluster of two. Each is killed under load and started again:
+// no ID comes twice, and no two of all their lives issue from one tick of a worker ID.
 func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
 	program := must.Get(binary())(t)
 	directory, layout := filepath.Join(t.TempDir(), "coord"), must.Get(generator.ParseLayout("flakeward"))(t)
@@ -58,9 +58,9 @@ func TestTwoDaemonsOfOneDirectoryAreKilled(t *testing.T) {
 	t.Logf("FIGURE %d lives, %d IDs", len(lives), len(all))
 }
 
-// A daemon is killed under load again and again, and its clock steps before it is started again: no ID
-// comes twice, and no two of its lives issue from one tick of a worker ID. A start has another worker
-// ID than the one that rests, so its first ID does not wait for the clock.
+// A daemon is killed under load again and again, and its clock steps before it is started again: no
+// ID comes twice, and no two of its lives issue from one tick of a worker ID. A start has another
+// worker ID than the one that rests, so its first ID does not wait for the clock.
 func TestADaemonIsKilledAndItsClockSteps(t *testing.T) {
 	program := must.Get(process.Build(t.Context(), t.TempDir()))(t)
 	onEachOf(t, program, nil, func(t *testing.T, h *process.Host) {
@@ -92,8 +92,8 @@ func TestADaemonIsKilledAndItsClockSteps(t *testing.T) {
 	})
 }
 
-// A daemon is in a crash loop in a small cluster: few worker IDs rest, and the claims of the dead bar
-// none, so another host that starts meanwhile has its first ID at once.
+// A daemon is in a crash loop in a small cluster: few worker IDs rest, and the claims of the dead
+// bar none, so another host that starts meanwhile has its first ID at once.
 func TestACrashLoopLeavesWorkerIDsToOthers(t *testing.T) {
 	layout := []string{"--layout", "time=41@1ms,worker=5,sequence=12;epoch=2026-01-01"}
 	onEachOf(t, must.Get(binary())(t), append(layout, "--host", "looping"), func(t *testing.T, h *process.Host) {
@@ -127,8 +127,8 @@ func TestACrashLoopLeavesWorkerIDsToOthers(t *testing.T) {
 }
 
 // A cluster assigns one worker ID. A daemon that is killed and started again has to have that one
-// again, says until when its high-water mark keeps it from issuing, and serves once the clock has passed
-// that: its first ID is above the record's ceiling, and above each ID of before.
+// again, says until when its high-water mark keeps it from issuing, and serves once the clock has
+// passed that: its first ID is above the record's ceiling, and above each ID of before.
 func TestARestartWaitsForTheHighWaterMark(t *testing.T) {
 	cluster := []string{"--layout", "time=41@1ms,worker=1,sequence=21;epoch=2026-01-01", "--window", "2s"}
 	layout := must.Get(generator.ParseLayout(cluster[1]))(t)
@@ -194,8 +194,8 @@ func said(t *testing.T, h *process.Host, d *process.Daemon) map[string]string {
 	}
 }
 
-// waits returns the floor that a daemon says it waits for, once it does; 0 if the clock has passed the
-// mark meanwhile.
+// waits returns the floor that a daemon says it waits for, once it does; 0 if the clock has passed
+// the mark meanwhile.
 func waits(t *testing.T, h *process.Host, d *process.Daemon, mark generator.Tick, layout *generator.Layout) generator.Tick {
 	t.Helper()
 	for {

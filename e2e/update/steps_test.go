@@ -67,7 +67,7 @@ func (s *stage) some(most, longest time.Duration) time.Duration {
 	return time.Duration(s.random.Int64N(int64(most)))
 }
 
-// disturb has one daemon take over from d, with what is to happen, and returns who serves in the end.
+// disturb has one daemon take over from d, with what is to happen, and returns who serves then.
 func (s *stage) disturb(d *process.Daemon, what disturbance) *process.Daemon {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), bound)
@@ -176,7 +176,7 @@ func (s *stage) last(all []*process.Daemon) (last *process.Daemon, served time.T
 	return all[slices.IndexFunc(all, func(d *process.Daemon) bool { return d != nil })], served
 }
 
-// A takeover that is disturbed at any of its steps leaves one daemon serving, and no ID comes twice.
+// A takeover that is disturbed at any of its steps leaves one serving, and no ID comes twice.
 func TestEachStepOfATakeoverIsDisturbed(t *testing.T) {
 	program := must.Get(process.Build(t.Context(), t.TempDir()))(t)
 	etcd, zookeeper := etcdtest.Start(t, etcdtest.Options{}), zktest.Start(t, zktest.Options{})

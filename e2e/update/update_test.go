@@ -115,8 +115,8 @@ func updated(t *testing.T, h *process.Host, d *process.Daemon, c *clients, updat
 	}
 }
 
-// Many connections of many tenants, with bursts, are handed over as a few are: while they ask 50,000
-// times a second, and while they ask for all that there is.
+// Many connections of many tenants, with bursts, are handed over as a few are: while they ask
+// 50,000 times a second, and while they ask for all that there is.
 func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 	program, etcd := must.Get(binary())(t), etcdtest.Start(t, etcdtest.Options{})
 	for _, rate := range []int{50_000, 0} {
@@ -133,8 +133,8 @@ func TestAnUpdateOfManyIsNotNoticed(t *testing.T) {
 	}
 }
 
-// SIGUSR2 has the program started anew, as it is now on disk, and that takes over under clients that
-// never try again.
+// SIGUSR2 has the program started anew, as it is now on disk, and that takes over under clients
+// that never try again.
 func TestASignalStartsTheProgramAnew(t *testing.T) {
 	h := must.Get(process.NewHost(must.Get(binary())(t), sockettest.Dir(t)+"/h"))(t)
 	before := start(t, h)

@@ -63,8 +63,8 @@ type Pair struct {
 	Certificate tls.Certificate
 }
 
-// Server makes a certificate for a server that is known by names; without any, by 127.0.0.1, ::1 and
-// localhost.
+// Server makes a certificate for a server that is known by names; without any, by 127.0.0.1, ::1
+// and localhost.
 func (ca *CA) Server(names ...string) Pair {
 	ca.t.Helper()
 	return ca.pair(server(names), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
@@ -88,8 +88,8 @@ func (ca *CA) ExpiredClient(name string) Pair {
 	return ca.pair(expired(client(name)), x509.ExtKeyUsageClientAuth)
 }
 
-// Issue makes a certificate for whom the subject names, as a client, and as a server that is known by
-// names and at addresses.
+// Issue makes a certificate for whom the subject names, as a client, and as a server that is known
+// by names and at addresses.
 func (ca *CA) Issue(subject pkix.Name, names []string, addresses ...net.IP) Pair {
 	ca.t.Helper()
 	return ca.pair(&x509.Certificate{Subject: subject, DNSNames: names, IPAddresses: addresses}, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
@@ -159,8 +159,7 @@ func (ca *CA) pair(template *x509.Certificate, usage ...x509.ExtKeyUsage) Pair {
 	return p
 }
 
-// sign returns a certificate, signed by the authority or, without one yet, by
-// itself.
+// sign returns a certificate, signed by the authority or, without one yet, by itself.
 func (ca *CA) sign(template *x509.Certificate) (der []byte, key *ecdsa.PrivateKey) {
 	ca.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

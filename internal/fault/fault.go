@@ -1,6 +1,6 @@
-// Package fault is where drills reach into the program: the names of the variables that they set, and
-// Hold, Point and Synced, the calls in the product's code. All else that a drill changes is handed to the
-// daemon from outside, by package inject: the clock, and the recorder.
+// Package fault is where drills reach into the program: the names of the variables that they set,
+// and Hold, Point and Synced, the calls in the product's code. All else that a drill changes is
+// handed to the daemon from outside, by package inject: the clock, and the recorder.
 //
 // Without the build tag drill, they are empty, and the program does not have package inject.
 package fault

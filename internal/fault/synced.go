@@ -4,9 +4,9 @@ package fault
 
 import "os"
 
-// Synced appends to the file that the variable Records names a line with what a directory has synced.
-// The caller has the directory's lock, so the lines of all processes are in the order of the writes.
-// A process that is killed before it has no line: nothing was acknowledged then.
+// Synced appends to the file that the variable Records names a line with what a directory has
+// synced. The caller has the directory's lock, so the lines of all processes are in the order of
+// the writes. A process that is killed before it has no line: nothing was acknowledged then.
 func Synced(name string, value []byte) {
 	path := os.Getenv(Records)
 	if path == "" {

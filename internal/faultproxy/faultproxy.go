@@ -31,9 +31,8 @@ const (
 	hanging
 )
 
-// Listen starts a proxy on a loopback port that the system chose. It ends with the
-// test. The target is host:port and need not be there yet: a connection that cannot
-// be passed on is reset.
+// Listen starts a proxy on a loopback port that the system chose. It ends with the test. The target
+// is host:port and need not be there yet: a connection that cannot be passed on is reset.
 func Listen(t testing.TB, target string) *Proxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -152,8 +151,8 @@ func (p *Proxy) await(request int) {
 	p.kept -= int64(request)
 }
 
-// pump forwards one direction until it ends, and then ends the connection, no earlier than what was sent
-// before: no client of ours half-closes one.
+// pump forwards one direction until it ends, and then ends the connection, no earlier than what was
+// sent before: no client of ours half-closes one.
 func (p *Proxy) pump(from, to net.Conn, request bool) {
 	defer from.Close()
 	defer to.Close()

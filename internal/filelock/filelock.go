@@ -30,7 +30,8 @@ func Process(pid int) string {
 // Lock locks f and does not wait: the error is a *HeldError if another has it. The lock ends with
 // the file's last handle, so also with the process. A child that is started does not inherit it, as
 // Go opens every file close-on-exec. What the file held is replaced by the process's number and the
-// note, which is one line; before is the note of the process that had the lock last. Both are hints.
+// note, which is one line; before is the note of the process that had the lock last. Both are
+// hints.
 func Lock(f *os.File, note string) (before string, err error) {
 	err = flock(f)
 	pid, before := read(f)
@@ -64,7 +65,8 @@ func flock(f *os.File) error {
 	}
 }
 
-// read returns the number in the file, or 0, as the holder may not have written it yet; and the note.
+// read returns the number in the file, or 0, as the holder may not have written it yet; and the
+// note.
 func read(f *os.File) (pid int, note string) {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 128))
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package filesystem says of what type a file system is, and whether a lock and an fsync hold there.
+// Package filesystem says of what type a file system is, and whether a lock and an fsync hold
+// there.
 package filesystem
 
 import "fmt"
@@ -63,9 +64,8 @@ var kernels = map[Type]string{
 	0x27e0eb: "cgroup", 0x63677270: "cgroup2",
 }
 
-// volatile are local, and say when all that is on them is lost: at a reboot (magic.h),
-// or with the container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in
-// coreutils).
+// volatile are local, and say when all that is on them is lost: at a reboot (magic.h), or with the
+// container whose layer it is (overlay in magic.h; aufs: Docker's driver of old, in coreutils).
 var volatile = map[Type][2]string{
 	0x01021994: {"tmpfs", atReboot},
 	0x858458f6: {"ramfs", atReboot},

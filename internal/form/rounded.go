@@ -14,8 +14,8 @@ const firstRounded = 1 << 53
 
 // MayBeRounded reports whether a text is the decimal digits of an ID as they are after the ID was a
 // double: the exact value of one, as most languages print it, or the shortest digits that are read
-// as that double, as JavaScript does. Of the IDs of 57 bits, one in nine looks so by itself; of those
-// of 61 bits, one in 130.
+// as that double, as JavaScript does. Of the IDs of 57 bits, one in nine looks so by itself; of
+// those of 61 bits, one in 130.
 func MayBeRounded(text string) bool {
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < firstRounded {

@@ -1,5 +1,5 @@
-// Package info is what a daemon says of itself, and reads the reply to INFO: lines of `key:value` in
-// sections that begin with `# Name`, as Redis has made them usual
+// Package info is what a daemon says of itself, and reads the reply to INFO: lines of `key:value`
+// in sections that begin with `# Name`, as Redis has made them usual
 // (https://redis.io/docs/latest/commands/info/).
 package info
 
@@ -65,8 +65,7 @@ var serving = []string{"ready", "clock-behind"}
 // Info is what a daemon says of itself, in its order.
 type Info []Section
 
-// Section is a group of entries. The first one's name is empty if entries come
-// before any heading.
+// Section is a group of entries. The first one's name is empty if entries come before any heading.
 type Section struct {
 	Name    string
 	Entries []Entry
@@ -75,8 +74,7 @@ type Section struct {
 // Entry is one line.
 type Entry struct{ Key, Value string }
 
-// Parse reads any text; lines that are neither a heading nor an entry are left
-// out.
+// Parse reads any text; lines that are neither a heading nor an entry are left out.
 func Parse(text string) Info {
 	var in Info
 	for line := range strings.Lines(text) {

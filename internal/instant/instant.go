@@ -10,8 +10,8 @@ import (
 
 const wantedTime = "write 2026-05-01T12:00:00Z, 2026-05-01, now, or -1h for an hour ago"
 
-// Parse reads a time: RFC 3339, the same without a zone (UTC), a date (midnight UTC), "now", or a span
-// with its sign, which is relative to now, as in -1h and +7d.
+// Parse reads a time: RFC 3339, the same without a zone (UTC), a date (midnight UTC), "now", or a
+// span with its sign, which is relative to now, as in -1h and +7d.
 func Parse(text string, now func() time.Time) (time.Time, error) {
 	if text == "now" {
 		return now(), nil

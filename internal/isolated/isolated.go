@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package isolated has tests run in a mount namespace of their own, which ends with them: nobody else
-// sees what they mount. Who is not root gets a user namespace, too, and is root there.
+// Package isolated has tests run in a mount namespace of their own, which ends with them: nobody
+// else sees what they mount. Who is not root gets a user namespace, too, and is root there.
 package isolated
 
 import (

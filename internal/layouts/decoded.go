@@ -9,8 +9,7 @@ import (
 )
 
 // Decoded has the fields of an ID, as JSON. The ID is a string: JavaScript rounds integers over
-// 2^53.
-// A field that the layout does not have is left out, and so is a form that is not asked for.
+// 2^53. A field that the layout does not have is left out, and so is a form that is not asked for.
 type Decoded struct {
 	ID         string  `json:"id"`
 	Time       string  `json:"time"` // of the tick's beginning, RFC 3339 in UTC

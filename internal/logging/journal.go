@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// isJournal reports whether lines that are written to out become entries of systemd's journal. systemd
-// puts the device and inode of a service's standard output or error into JOURNAL_STREAM.
+// isJournal reports whether lines that are written to out become entries of systemd's journal.
+// systemd puts the device and inode of a service's standard output or error into JOURNAL_STREAM.
 func isJournal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	if !ok {
@@ -25,8 +25,8 @@ func isJournal(out io.Writer) bool {
 	return ok && os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", stat.Dev, stat.Ino)
 }
 
-// priority is a level as a priority of syslog, which the journal reads at the beginning of a line as
-// sd-daemon(3) has it.
+// priority is a level as a priority of syslog, which the journal reads at the beginning of a line
+// as sd-daemon(3) has it.
 func priority(level hclog.Level) string {
 	switch {
 	case level >= hclog.Error:

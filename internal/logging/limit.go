@@ -15,7 +15,8 @@ import (
 const mostLines = 64
 
 // Limit makes a logger for what clients can cause. Of lines with the same message, code and user it
-// logs one at most every so long, with the number of those before it that it has left out: left_out.
+// logs one at most every so long, with the number of those before it that it has left out:
+// left_out.
 func Limit(to hclog.Logger, every time.Duration, clock clockguard.Clock) hclog.Logger {
 	l := &limiter{every: every, clock: clock, seen: make(map[string]*passed)}
 	return filtered{to, l.pass}

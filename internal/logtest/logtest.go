@@ -8,8 +8,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// Buffer keeps what is logged. The zero value is empty and ready; it is safe for
-// concurrent use.
+// Buffer keeps what is logged. The zero value is empty and ready; it is safe for concurrent use.
 type Buffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -1,5 +1,4 @@
-// Package must is for the steps that a test only builds on: where one fails, the test ends and says
-// why.
+// Package must is for the steps that a test only builds on: where one fails, the test ends.
 package must
 
 import (
@@ -59,8 +58,8 @@ func Eventually(t T, what string, try func() error) {
 	}
 }
 
-// Soon waits until something is so, and ends the test with a message if that takes a minute, which is
-// far longer than anything that is waited for takes on a busy machine.
+// Soon waits until something is so, and ends the test with a message if that takes a minute, which
+// is far longer than anything that is waited for takes on a busy machine.
 func Soon(t T, is func() bool, format string, args ...any) {
 	t.Helper()
 	look := time.NewTicker(time.Millisecond)

@@ -61,8 +61,8 @@ type Host struct {
 	created bool // the cluster
 }
 
-// Create has the program make the cluster that the flags name, in etcd or ZooKeeper, unless there is
-// one. A host's first Start does it.
+// Create has the program make the cluster that the flags name, in etcd or ZooKeeper, unless there
+// is one. A host's first Start does it.
 func (h *Host) Create(ctx context.Context) error {
 	args, at := []string{"cluster", "create", "--empty", "--timeout", "1m"}, false
 	for i, flag := range h.Flags {
@@ -86,8 +86,8 @@ func (h *Host) Create(ctx context.Context) error {
 	return nil
 }
 
-// NewHost has daemons of the given program keep everything below dir. They have a directory there as
-// their coordinator unless the flags name another.
+// NewHost has daemons of the given program keep everything below dir. They have a directory there
+// as their coordinator unless the flags name another.
 func NewHost(binary, dir string, flags ...string) (*Host, error) {
 	h := &Host{
 		Binary: binary,
@@ -128,7 +128,8 @@ type Daemon struct {
 	said  *messages
 }
 
-// Start starts a daemon on the host, as the function Start does. The first time it makes its cluster.
+// Start starts a daemon on the host, as the function Start does. The first time it makes its
+// cluster.
 func (h *Host) Start(ctx context.Context) (*Daemon, error) {
 	if !h.created {
 		if err := h.Create(ctx); err != nil {

@@ -25,8 +25,8 @@ func Pause(child *os.Process) error {
 	}
 }
 
-// AwaitPause waits until a child has stopped by itself, on all its threads. It is an error if the child
-// ends, or ctx does.
+// AwaitPause waits until a child has stopped by itself, on all its threads. It is an error if the
+// child ends, or ctx does.
 func AwaitPause(ctx context.Context, child *os.Process) error {
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// spawner is the thread that starts what must not end before this process. The kernel kills a child when the
-// thread that started it is gone, not the process, and Go ends threads as it likes;
-// this one lasts as long as the process does.
+// spawner is the thread that starts what must not end before this process. The kernel kills a child
+// when the thread that started it is gone, not the process, and Go ends threads as it likes; this
+// one lasts as long as the process does.
 var spawner = sync.OnceValue(func() chan<- func() {
 	todo := make(chan func())
 	go func() {

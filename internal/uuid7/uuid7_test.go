@@ -59,8 +59,8 @@ func anyID(t *rapid.T, l *generator.Layout, name string) int64 {
 	return rapid.Int64Range(0, math.MaxInt64>>(63-total)).Draw(t, name)
 }
 
-// Whatever the layout, the UUID is of version 7, its time is the tick's, and the ID is had back. UUIDs
-// sort by time, and with the time as the highest field as the numbers.
+// Whatever the layout, the UUID is of version 7, its time is the tick's, and the ID is had back.
+// UUIDs sort by time, and with the time as the highest field as the numbers.
 func TestEachIDIsHadBackFromItsUUID(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := anyLayout(t)
@@ -97,7 +97,8 @@ func TestEachIDIsHadBackFromItsUUID(t *testing.T) {
 	})
 }
 
-// The last tick that begins in a millisecond fits, also where their number is just above a power of two.
+// The last tick that begins in a millisecond fits, also where they are just more than a power of
+// two.
 func TestEachTickOfAMillisecondFits(t *testing.T) {
 	for tick, ticks := range map[string]int64{"500us": 2, "200us": 5, "100us": 10, "1us": 1000} {
 		l := must.Get(generator.ParseLayout("time=48@" + tick + ",worker=5,sequence=5;epoch=2026-01-01"))(t)

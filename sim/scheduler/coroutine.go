@@ -83,7 +83,8 @@ func (c *Coroutine) Resume() {
 	c.done = c.thread == nil
 }
 
-// run runs the coroutine's thread until it yields, and leaves it to others once the function is over.
+// run runs the coroutine's thread until it yields, and leaves it to others once the function is
+// over.
 func (c *Coroutine) run() {
 	t := c.thread
 	if _, more := t.next(); !more { // after a panic

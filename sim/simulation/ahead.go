@@ -17,8 +17,8 @@ func (p *Plan) longest() time.Duration {
 	return layout.End().Sub(begin) / 2
 }
 
-// aheads draws, in some runs, clocks that are far ahead, for a moment or for good, of one host or of
-// most, while daemons run, start and start again. In some runs daemons trust their clocks.
+// aheads draws, in some runs, clocks that are far ahead, for a moment or for good, of one host or
+// of most, while daemons run, start and start again. In some runs daemons trust their clocks.
 func (p *Plan) aheads(r *rand.Rand) (faults []Fault) {
 	p.Trust = r.IntN(4) == 0
 	if r.IntN(3) > 0 {

@@ -40,8 +40,8 @@ func allAhead(p *simulation.Plan, at, long, by time.Duration) {
 // beginning.
 const believed = clockguard.MaxForward + 10*time.Millisecond
 
-// Of a cluster of three, or of a daemon that is alone, clocks are ten years ahead. Nothing is issued
-// by that time, unless somebody says that it is right.
+// Of a cluster of three, or of a daemon that is alone, clocks are ten years ahead. Nothing is
+// issued by that time, unless somebody says that it is right.
 func TestNoIDIsOfTheFutureUnlessItIsFollowed(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -112,8 +112,9 @@ func (m *made) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// One host of four has a wrong clock, and its daemon is in a crash loop. It serves by the time of the
-// others, who were there first: a member is known to have come to a time once it has published one.
+// One host of four has a wrong clock, and its daemon is in a crash loop. It serves by the time of
+// the others, who were there first: a member is known to have come to a time once it has published
+// one.
 func TestACrashLoopWithAWrongClockServes(t *testing.T) {
 	for _, servers := range []tree.Kind{tree.Etcd, tree.ZooKeeper} {
 		for _, ahead := range []time.Duration{0, time.Hour, year} {

@@ -2,9 +2,9 @@ package simulation
 
 import "github.com/flakeward/flakeward/generator"
 
-// beginning is the number at which a lane begins tick t while the clock shows now: where its last tick
-// stopped, modulo a quarter of the numbers, or an eighth where less than a quarter was left, or 0
-// where less than that was. In the past a tick begins at 0.
+// beginning is the number at which a lane begins tick t while the clock shows now: where its last
+// tick stopped, modulo a quarter of the numbers, or an eighth where less than a quarter was left,
+// or 0 where less than that was. In the past a tick begins at 0.
 func (p *proc) beginning(t, now generator.Tick, l *laneOf) uint64 {
 	all := uint64(p.sim.capacity)
 	if t < now || t <= l.last || all < 8 || p.sim.plan.fromZero(p.slot.number) {

@@ -62,9 +62,9 @@ func sum(by map[string]int) (all, most int) {
 	return all, most
 }
 
-// The clocks of a hundred daemons go back an hour at once, and few worker IDs are left that were not
-// issued from within that hour. The coordinator is asked each 15 s to 30 s by each, and not more as time
-// goes by.
+// The clocks of a hundred daemons go back an hour at once, and few worker IDs are left that were
+// not issued from within that hour. The coordinator is asked each 15 s to 30 s by each, and not
+// more as time goes by.
 func TestAHundredClocksGoBackAnHour(t *testing.T) {
 	const daemons = 100
 	asked := &requests{t: t, after: time.Minute}

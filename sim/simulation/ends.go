@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// End is how a request to the coordinator ended, and where: What is the request, Place is the function
-// of the daemon that called for it, and learns of the end.
+// End is how a request to the coordinator ended, and where: What is the request, Place is the
+// function of the daemon that called for it, and learns of the end.
 type End struct{ What, How, Place string }
 
 // How a request ends.
@@ -39,7 +39,8 @@ func (p *proc) ended(what, how, place string) {
 var passing = []string{"grant.(*Holder).ask", "grant.(*Holder).release"}
 
 // placed is the function of daemon/grant or daemon/lifecycle that is running: the nearest one that
-// learns what came of a request or a step. A function literal is a part of the one that it stands in.
+// learns what came of a request or a step. A function literal is a part of the one that it stands
+// in.
 func placed() string {
 	var pcs [64]uintptr
 	for _, depth := range []int{16, len(pcs)} { // a whole stack takes longer than the request

@@ -12,10 +12,10 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// runEvidence is the evidence that a run leaves: what daemons of a drill build write down, what clients
-// of theirs record, and what the coordinator stored, tree by tree. A tree that is wiped becomes another
-// cluster, which begins above all that was granted in the one before; a tree that is restored stays the
-// same one.
+// runEvidence is the evidence that a run leaves: what daemons of a drill build write down, what
+// clients of theirs record, and what the coordinator stored, tree by tree. A tree that is wiped
+// becomes another cluster, which begins above all that was granted in the one before; a tree that
+// is restored stays the same one.
 type runEvidence struct {
 	hosts   []hostEvidence // by daemon
 	cluster string         // that the last tree is of
@@ -123,7 +123,8 @@ func (sim *Simulation) stores(worker int, value []byte) {
 	sim.evidence.history = append(sim.evidence.history, r.version(sim.order, worker))
 }
 
-// made notes that an operator has made a cluster. Its floor is that of each opening, as after a raise.
+// made notes that an operator has made a cluster. Its floor is that of each opening, as after a
+// raise.
 func (sim *Simulation) made(floor generator.Tick) {
 	t := &sim.evidence
 	if t.cluster == "" {

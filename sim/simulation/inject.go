@@ -13,8 +13,8 @@ import (
 	"github.com/flakeward/flakeward/sim/tree"
 )
 
-// inject injects a fault now, or arms it for a step of its daemon. None comes once the cluster is to
-// recover.
+// inject injects a fault now, or arms it for a step of its daemon. None comes once the cluster is
+// to recover.
 func (sim *Simulation) inject(f Fault) {
 	if sim.healed {
 		return

@@ -40,8 +40,8 @@ type Plan struct {
 // fromZero reports whether a daemon's ticks begin at number 0.
 func (p Plan) fromZero(daemon int) bool { return daemon < len(p.FromZero) && p.FromZero[daemon] }
 
-// burst is how far back a daemon's requests draw on what earlier ticks have left, once the clock's tick
-// has not enough; 0: not at all.
+// burst is how far back a daemon's requests draw on what earlier ticks have left, once the clock's
+// tick has not enough; 0: not at all.
 func (p Plan) burst(daemon int) time.Duration {
 	if daemon >= len(p.Bursts) {
 		return 0

@@ -64,8 +64,9 @@ func (p Plan) schedule(r *rand.Rand) []Fault {
 	}
 }
 
-// behind has, in some runs, the clock of a daemon be set back for long, and its connections be served
-// from one worker ID and another within a tick meanwhile. For that ticks are long, and worker IDs many.
+// behind has, in some runs, the clock of a daemon be set back for long, and its connections be
+// served from one worker ID and another within a tick meanwhile. For that ticks are long, and
+// worker IDs many.
 func (p *Plan) behind(r *rand.Rand) []Fault {
 	if r.IntN(8) > 0 {
 		return nil

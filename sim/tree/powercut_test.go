@@ -23,8 +23,9 @@ func (s straight) Carry(_ context.Context, _ string, _ bool, do func(*tree.Tree)
 	return nil
 }
 
-// TestAPowerCutOfAllHosts has all hosts of a cluster, which have run for longer than a window, start
-// anew at once: a host waits only where all worker IDs are held or rest, and at most a window.
+// TestAPowerCutOfAllHosts has all hosts of a cluster, which have run for longer than a window,
+// start anew at once: a host waits only where all worker IDs are held or rest, and at most a
+// window.
 func TestAPowerCutOfAllHosts(t *testing.T) {
 	const (
 		workers = 1024

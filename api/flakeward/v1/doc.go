@@ -1,3 +1,3 @@
-// Package flakewardv1 is the messages of the gRPC and Connect interface, made from flakeward.proto by
-// `make generate`. docs/grpc.md describes them.
+// Package flakewardv1 is the messages of the gRPC and Connect interface, made from flakeward.proto
+// by `make generate`. docs/grpc.md describes them.
 package flakewardv1

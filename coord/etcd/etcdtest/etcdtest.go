@@ -1,6 +1,6 @@
-// Package etcdtest gives tests real etcd servers, each a process of a released program, on loopback:
-// one member or three, with or without TLS and users, that can be killed, hung, and started again on
-// their data and their ports.
+// Package etcdtest gives tests real etcd servers, each a process of a released program, on
+// loopback: one member or three, with or without TLS and users, that can be killed, hung, and
+// started again on their data and their ports.
 package etcdtest
 
 import (
@@ -59,9 +59,8 @@ type Options struct {
 	Frail bool
 }
 
-// Cluster is a cluster of etcd. Its methods are for the test's goroutine, except for
-// Stop, Start, Hang and Leader, which are safe for concurrent use on different
-// members.
+// Cluster is a cluster of etcd. Its methods are for the test's goroutine, except for Stop, Start,
+// Hang and Leader, which are safe for concurrent use on different members.
 type Cluster struct {
 	t       testing.TB
 	options Options
@@ -72,8 +71,7 @@ type Cluster struct {
 	client *clientv3.Client
 }
 
-// readyTimeout bounds each wait for servers. It is long: only a test that fails
-// waits for it.
+// readyTimeout bounds each wait for servers. It is long: only a test that fails waits for it.
 const readyTimeout = time.Minute
 
 // Start starts a cluster, waits until it serves, and ends it with the test.
@@ -164,8 +162,7 @@ func (c *Cluster) URL(prefix string) string {
 	return "etcd://" + strings.Join(c.Endpoints(), ",") + "/" + strings.Trim(prefix, "/")
 }
 
-// Client returns a client of all members, as root if there are users. The cluster
-// closes it.
+// Client returns a client of all members, as root if there are users. The cluster closes it.
 func (c *Cluster) Client() *clientv3.Client {
 	c.t.Helper()
 	c.once.Do(func() { c.client = must.Get(c.connect(c.options.RootPassword))(c.t) })
@@ -220,9 +217,8 @@ func turnUsersOn(ctx context.Context, client *clientv3.Client, password string) 
 	return err
 }
 
-// AddUser makes a user who may read and write the keys that begin with prefix, and
-// no other; none at all if prefix is empty. An empty password makes a user who is
-// known by a certificate only.
+// AddUser makes a user who may read and write the keys that begin with prefix, and no other; none
+// at all if prefix is empty. An empty password makes a user who is known by a certificate only.
 func (c *Cluster) AddUser(name, password, prefix string) {
 	c.t.Helper()
 	c.AsRoot(func(ctx context.Context, client *clientv3.Client) error {
@@ -376,8 +372,7 @@ func (c *Cluster) Backup() string {
 	return to
 }
 
-// Restore puts the data of a Backup in the place of the member's, which must be
-// stopped.
+// Restore puts the data of a Backup in the place of the member's, which must be stopped.
 func (c *Cluster) Restore(backup string) {
 	c.t.Helper()
 	m := c.only()

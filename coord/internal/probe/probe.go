@@ -157,8 +157,8 @@ func expectsTLS(err error) error {
 	return Says(err, "it expects TLS: give --coord-ca, the file of its authorities, or of the system's")
 }
 
-// speaksTLS reports whether a server that ended a connection in plain text takes part in a handshake,
-// whatever its certificate and whatever it thinks of a client that has none.
+// speaksTLS reports whether a server that ended a connection in plain text takes part in a
+// handshake, whatever its certificate and whatever it thinks of a client that has none.
 func speaksTLS(ctx context.Context, address string) bool {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -170,7 +170,8 @@ func speaksTLS(ctx context.Context, address string) bool {
 	return err == nil || errors.As(err, &alert) && alert.Op == "remote error"
 }
 
-// speaksPlain reports whether a server that ended a handshake of TLS speaks the protocol in plain text.
+// speaksPlain reports whether a server that ended a handshake of TLS speaks the protocol in plain
+// text.
 func (p Protocol) speaksPlain(ctx context.Context, address string) bool {
 	answer, err := p.exchange(ctx, Server{Address: address}, false)
 	return err == nil && p.Known(answer)

@@ -1,6 +1,5 @@
-// Package zktest gives tests real ZooKeeper servers: ensembles of their own, to be
-// stopped, killed, paused, wiped and restored, and one server for all tests of a
-// package that only want a tree.
+// Package zktest gives tests real ZooKeeper servers: ensembles of their own, to be stopped, killed,
+// paused, wiped and restored, and one server for all tests of a package that only want a tree.
 package zktest
 
 import (
@@ -123,8 +122,7 @@ func (e *Ensemble) Wipe() {
 // Backup is a copy of all members' data.
 type Backup struct{ dir string }
 
-// Backup copies the data of all members, which must be stopped. The copy lasts as long
-// as the test.
+// Backup copies the data of all members, which must be stopped. The copy lasts as long as the test.
 func (e *Ensemble) Backup() Backup {
 	e.t.Helper()
 	e.backups++
@@ -133,8 +131,7 @@ func (e *Ensemble) Backup() Backup {
 	return b
 }
 
-// Restore replaces the data of all members, which must be stopped, by those of the
-// backup.
+// Restore replaces the data of all members, which must be stopped, by those of the backup.
 func (e *Ensemble) Restore(b Backup) {
 	e.t.Helper()
 	e.change(func(context.Context) error { return e.Ensemble.Restore(b.dir) })

@@ -61,11 +61,12 @@ func spread(ns []int64) Spread {
 }
 
 const (
-	// spin is how long before a request's time the generator stops sleeping and polls. Sleeping ends
-	// some tens of microseconds late, polling takes the processor that it runs on. This suits 50,000
-	// requests a second on two processors that are shared with the server: half of the requests are
-	// written within 1 us of their time, where they are 16 us late if the generator only sleeps, and it
-	// leaves the server more of its own processor than polling all the time does.
+	// spin is how long before a request's time the generator stops sleeping and polls. Sleeping
+	// ends some tens of microseconds late, polling takes the processor that it runs on. This suits
+	// 50,000 requests a second on two processors that are shared with the server: half of the
+	// requests are written within 1 us of their time, where they are 16 us late if the generator
+	// only sleeps, and it leaves the server more of its own processor than polling all the time
+	// does.
 	spin = int64(20 * time.Microsecond)
 	// lead is how long before its first request's time a schedule begins.
 	lead = int64(2 * time.Millisecond)
@@ -121,9 +122,9 @@ type generator struct {
 	latency, late []int64
 }
 
-// Run puts the load on the server and returns when all is answered, or ctx ends, which is an error. So is
-// a request that is not answered, or that the server does not take. It is meant for a process of its
-// own: it turns the garbage collector off meanwhile, and may use a whole core.
+// Run puts the load on the server and returns when all is answered, or ctx ends, which is an error.
+// So is a request that is not answered, or that the server does not take. It is meant for a process
+// of its own: it turns the garbage collector off meanwhile, and may use a whole core.
 func Run(ctx context.Context, l Load) (Result, error) {
 	g := &generator{request: wire.AppendCommand(nil, l.Request...)}
 	defer func() {

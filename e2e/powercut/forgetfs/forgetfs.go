@@ -6,13 +6,13 @@
 // numbers and with what a disk would have kept.
 //
 // A flush of a file makes its contents durable, and its names. It also makes durable that its
-// directories were made, as ext4, XFS and btrfs have it. A flush of a directory makes the changes of
-// names in it durable. Nothing else is. Of what was written since, each file by itself keeps a random choice, of which
-// each write may be torn where sectors meet; of the changes of names, either those up to some
-// moment survive, as a journal would have it, or each by itself.
+// directories were made, as ext4, XFS and btrfs have it. A flush of a directory makes the changes
+// of names in it durable. Nothing else is. Of what was written since, each file by itself keeps a
+// random choice, of which each write may be torn where sectors meet; of the changes of names,
+// either those up to some moment survive, as a journal would have it, or each by itself.
 //
-// It has what a directory of package dir, etcd and ZooKeeper ask for: no links, no attributes but the
-// size, and fdatasync is fsync.
+// It has what a directory of package dir, etcd and ZooKeeper ask for: no links, no attributes but
+// the size, and fdatasync is fsync.
 package forgetfs
 
 import (
@@ -30,8 +30,9 @@ import (
 type Options struct {
 	// Sector is the bytes between which a write is never torn; 0: it may be torn anywhere.
 	Sector int64
-	// Lies returns whether flushes of the file have no effect, although they succeed; nil: never. It is
-	// called with the path from the root, without a slash before it, and must not use the file system.
+	// Lies returns whether flushes of the file have no effect, although they succeed; nil: never.
+	// It is called with the path from the root, without a slash before it, and must not use the
+	// file system.
 	Lies func(path string) bool
 }
 
@@ -82,8 +83,8 @@ func Mount(dir string, o Options) (*FS, error) {
 
 // Unmount ends the file system, and waits until nothing has a file of it open any more.
 func (f *FS) Unmount() error {
-	// A process that was killed may keep files open for a moment after it was waited for. The mount is
-	// taken away from under it then, and ends with its last file.
+	// A process that was killed may keep files open for a moment after it was waited for. The mount
+	// is taken away from under it then, and ends with its last file.
 	if err := f.server.Unmount(); err != nil {
 		if lazily := unix.Unmount(f.dir, unix.MNT_DETACH); lazily != nil {
 			return fmt.Errorf("unmounting %s: %w, %w", f.dir, err, lazily)

@@ -29,8 +29,8 @@ const (
 	grace   = 3 * time.Second  // how long replies are awaited at the end
 )
 
-// Rates is the time from one request to the next, and how much is asked for; a time of 0 leaves that
-// way of asking out.
+// Rates is the time from one request to the next, and how much is asked for; a time of 0 leaves
+// that way of asking out.
 type Rates struct {
 	Single    time.Duration
 	Pipelined time.Duration

@@ -17,8 +17,7 @@ import (
 type Options struct {
 	// Members is the number of servers: 1 if 0. Three or more are an ensemble.
 	Members int
-	// Tick is ZooKeeper's tickTime, which sessions and elections are counted in:
-	// 500 ms if 0.
+	// Tick is ZooKeeper's tickTime, which sessions and elections are counted in: 500 ms if 0.
 	Tick time.Duration
 	// MaxSession bounds the session timeouts that clients get: two minutes if 0.
 	MaxSession time.Duration
@@ -49,8 +48,7 @@ type Ensemble struct {
 	members []*member
 }
 
-// New prepares servers that keep everything below dir. None runs yet. Close frees
-// what they hold.
+// New prepares servers that keep everything below dir. None runs yet. Close frees what they hold.
 func New(dir string, options Options) (*Ensemble, error) {
 	java, err := find()
 	if err != nil {
