@@ -23,6 +23,8 @@ type Belief struct {
 	// Strict: known time never goes back. Where the wall clock does, known time goes on at half the
 	// monotonic clock's pace until the wall clock has caught up.
 	Strict bool
+	// End is the first time that no ID can be of, in nanoseconds since 1970; 0: there is none.
+	End int64
 }
 
 // DefaultBelief is what a daemon believes unless it is told otherwise.

@@ -141,8 +141,11 @@ func (k *Known) Now() Reading {
 }
 
 // onward returns r, but its time no earlier than what was returned before plus half of what has
-// passed since.
+// passed since. A time that no ID can be of binds nobody once the wall clock is back.
 func (k *Known) onward(r Reading) Reading {
+	if end := k.belief.End; end > 0 && r.Wall >= end {
+		return r
+	}
 	half := int64(r.Mono) / 2
 	for {
 		least := k.least.Load()
@@ -161,7 +164,7 @@ func (k *Known) onward(r Reading) Reading {
 func (k *Known) confirm(known Reading) {
 	k.sure = true
 	if k.belief.Strict && !k.strict.Load() {
-		k.least.Store(known.Wall - int64(known.Mono)/2)
+		k.onward(known)
 		k.strict.Store(true)
 	}
 }
@@ -377,10 +380,10 @@ func (k *Known) Kept() (known, boot int64) {
 	if k.kernel == nil || !k.sure {
 		return 0, 0
 	}
-	if !k.strict.Load() {
-		r.Wall = min(r.Wall, k.confirmed+int64(r.Mono))
+	if k.strict.Load() {
+		return k.least.Load() + int64(r.Mono)/2, k.kernel.Boot()
 	}
-	return r.Wall, k.kernel.Boot()
+	return min(r.Wall, k.confirmed+int64(r.Mono)), k.kernel.Boot()
 }
 
 // Steps returns how often the wall clock has stepped since the start.

@@ -441,6 +441,25 @@ func TestStrictKnownTimeIsCaughtUpWith(t *testing.T) {
 	b.wants(t, -10*time.Second, "and from then on")
 }
 
+// No ID is of a time beyond the layout's end, so it is no bound once the clock is right, nor is it handed over.
+func TestStrictKnownTimeComesBackFromBeyondTheEnd(t *testing.T) {
+	belief := clockguard.Belief{Strict: true, Trust: true}
+	b := newBench()
+	belief.End = b.Shown().Wall + int64(time.Hour)
+	b.Known = clockguard.NewKnown(b.Manual, b, belief)
+	b.Confirm(b.Shown())
+	b.run(time.Minute)
+	b.Manual.Step(2 * time.Hour)
+	b.Confirm(b.Shown()) // it is followed
+	b.wants(t, 2*time.Hour, "beyond the end")
+	if known, _ := b.Kept(); known >= belief.End {
+		t.Errorf("hands over %v", time.Unix(0, known))
+	}
+	b.Manual.Step(-2*time.Hour - time.Second)
+	b.run(10 * time.Second)
+	b.wants(t, -time.Second, "back")
+}
+
 func TestReadingKnownTimeAllocatesNothing(t *testing.T) {
 	k := clockguard.NewKnown(clockguard.System{}, clockguard.SystemKernel{}, clockguard.DefaultBelief())
 	if n := testing.AllocsPerRun(100, func() { k.Now() }); n != 0 {

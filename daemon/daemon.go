@@ -105,6 +105,7 @@ func New(c Config) (*Daemon, error) {
 	if c.Clock == nil {
 		c.Clock, c.Kernel = clockguard.System{}, clockguard.SystemKernel{}
 	}
+	c.Time.End = layout.UnixNanos(layout.MaxTick() + 1)
 	clock := clockguard.NewKnown(c.Clock, c.Kernel, c.Time)
 	c.Log = logging.Trusted(c.Log, func() (time.Time, bool) {
 		_, _, held := clock.Holding()

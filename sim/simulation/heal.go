@@ -77,6 +77,6 @@ func (sim *Simulation) least() int {
 // belief is how far daemons believe their clocks.
 func (sim *Simulation) belief() clockguard.Belief {
 	b := clockguard.DefaultBelief()
-	b.Trust, b.Strict = sim.trust, sim.plan.Strict
+	b.Trust, b.Strict, b.End = sim.trust, sim.plan.Strict, sim.layout.UnixNanos(sim.layout.MaxTick()+1)
 	return b
 }
