@@ -35,36 +35,6 @@ func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 	}
 }
 
-// The same with requests that come all the time: whatever was given is at or below what the record
-// says.
-func TestHole4UnderLoad(t *testing.T) {
-	w := newFixture(t)
-	p := w.host("J").start()
-	lane, ceiling, worker := p.lane, p.lane.Ceiling(), p.worker()
-	begun, done := make(chan struct{}), make(chan generator.Tick)
-	go func() {
-		var last generator.Tick
-		for tick := w.tick(); ; tick = min(tick+1, ceiling) {
-			run, out := lane.Take(0, tick, 1)
-			if out == generator.Closed {
-				done <- last
-				return
-			}
-			if run.N > 0 {
-				if last == 0 {
-					close(begun)
-				}
-				last = tick
-			}
-		}
-	}()
-	<-begun
-	must.Do(t, p.Shut(t.Context()))
-	if last, ceiling := <-done, w.ceiling(worker); last > ceiling {
-		t.Errorf("tick %d was issued and the record says %d", last, ceiling)
-	}
-}
-
 // ceiling is what the record of a worker ID says that nobody holds.
 func (w *fixture) ceiling(worker int) (ceiling generator.Tick) {
 	w.t.Helper()
