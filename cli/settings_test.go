@@ -99,7 +99,7 @@ func leaves(prefix string, v reflect.Value, into map[string]any) map[string]any 
 }
 
 // notSettings are the fields of daemon.Config that code sets.
-var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Cluster.FUSE", "Cluster.Adopt", "VMClock"}
+var notSettings = []string{"Service", "Version", "Log", "LogDropped", "ReopenLog", "Reload", "Renew", "Successor", "Clock", "Kernel", "Ready", "Cluster.FUSE", "Cluster.Adopt", "VMClock", "Time.End"}
 
 func TestEachSettingIsOneFieldOfConfigByAFlagAVariableAndAKey(t *testing.T) {
 	plain := must.Get(configOf(t, base("")...))(t)
