@@ -1,11 +1,9 @@
 package grant_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
-	"github.com/flakeward/flakeward/coord"
 	"github.com/flakeward/flakeward/generator"
 	"github.com/flakeward/flakeward/internal/must"
 )
@@ -33,21 +31,6 @@ func TestHole4GivenBackWhileRequestsStillDraw(t *testing.T) {
 	if calls != 1 {
 		t.Fatalf("giving back took %d calls, want the release", calls)
 	}
-}
-
-// ceiling is what the record of a worker ID says that nobody holds.
-func (w *fixture) ceiling(worker int) (ceiling generator.Tick) {
-	w.t.Helper()
-	w.operate(func(ctx context.Context, o coord.Operator) error {
-		marks, err := o.Marks(ctx)
-		for _, m := range marks {
-			if m.Worker == worker {
-				ceiling = m.Ceiling
-			}
-		}
-		return err
-	})
-	return ceiling
 }
 
 // Hole 7: a restart from a file that holds the worker ID but no time, or from a mark that lags,
