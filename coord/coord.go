@@ -47,7 +47,7 @@ type Coordinator interface {
 	// worker ID is held it returns an *ExhaustedError, and when Request.Fresh is set and the floor
 	// of each that is free is above Request.Latest, an *AheadError; neither leaves a claim of its
 	// own behind, and where Request.Fresh or Look is set neither has made one. After any other
-	// error a claim node may linger: it bars nobody but its own worker ID, and is reaped by a later
+	// error a claim node may stay: it bars nobody but its own worker ID, and is deleted by a later
 	// Extend or with the session.
 	Claim(ctx context.Context, request Request) (Claim, error)
 

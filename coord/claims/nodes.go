@@ -25,7 +25,7 @@ type nodes struct {
 
 // An orphan is a claim node of this incarnation that nothing uses, or of a dead one:
 // the reply to its creation or deletion was lost, or its caller gave up. It bars its
-// worker ID until it is deleted or the session ends. Nodes are told apart by their
+// worker ID until it is deleted or the session ends. Nodes are distinguished by their
 // tokens: a store may complete a name only when it makes the node.
 
 // searchesEach is how many publishes look for orphans after each event that can leave one. A
