@@ -30,24 +30,10 @@ import (
 
 var long = flag.Bool("long", false, "20 kills and 10 updates of the daemon, and the figures of each client")
 
-var builtIn string
-
 // program is the daemon as users have it.
-var program = sync.OnceValues(func() (_ string, err error) {
-	if builtIn, err = os.MkdirTemp("", "clients-"); err != nil {
-		return "", err
-	}
-	return process.BuildNormal(context.Background(), builtIn)
-})
+var program, withProgram = process.Once(process.BuildNormal)
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	if builtIn != "" {
-		_ = os.RemoveAll(builtIn)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(withProgram(m.Run)) }
 
 // interpreter is the path of a language's program.
 func interpreter(t *testing.T, name string) string {

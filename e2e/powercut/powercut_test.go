@@ -13,13 +13,11 @@
 package powercut
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,28 +30,16 @@ var (
 	seed = flag.Uint64("seed", 0, "of all random choices; 0: another each time, logged")
 )
 
-var built string // where the daemon was built, if it was
+var binary, withBinary = process.Once(process.Build)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	os.Exit(isolated.Main(func() int {
 		// Mostly they wait: for marks to pass, and for flushes.
 		_ = flag.Set("test.parallel", "4")
-		code := m.Run()
-		if built != "" {
-			_ = os.RemoveAll(built)
-		}
-		return code
+		return withBinary(m.Run)
 	}))
 }
-
-var binary = sync.OnceValues(func() (string, error) {
-	var err error
-	if built, err = os.MkdirTemp("", "powercut-built"); err != nil {
-		return "", err
-	}
-	return process.Build(context.Background(), built)
-})
 
 // begin returns the seed of a test.
 func begin(t *testing.T) uint64 {

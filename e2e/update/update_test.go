@@ -1,7 +1,6 @@
 package update
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -32,23 +30,9 @@ func times(short, all int) int {
 	return short
 }
 
-var builtIn string
+var binary, withBinary = process.Once(process.BuildNormal)
 
-var binary = sync.OnceValues(func() (_ string, err error) {
-	if builtIn, err = os.MkdirTemp("", "update-"); err != nil {
-		return "", err
-	}
-	return process.BuildNormal(context.Background(), builtIn)
-})
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	code := m.Run()
-	if builtIn != "" {
-		_ = os.RemoveAll(builtIn)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { os.Exit(withBinary(m.Run)) }
 
 // onEach runs a test of updates on each coordinator.
 func onEach(t *testing.T, test func(*testing.T, *process.Host)) {

@@ -28,6 +28,22 @@ func BuildNormal(ctx context.Context, dir string) (string, error) {
 	return build(ctx, dir, ".", ".", shipped)
 }
 
+// Once returns a program that is built when it is first asked for, and what runs a package's tests
+// and then removes it.
+func Once(build func(ctx context.Context, dir string) (string, error)) (program func() (string, error), with func(tests func() int) int) {
+	var dir string
+	program = sync.OnceValues(func() (_ string, err error) {
+		if dir, err = os.MkdirTemp("", "flakeward-"); err != nil {
+			return "", err
+		}
+		return build(context.Background(), dir)
+	})
+	return program, func(tests func() int) int {
+		defer func() { _ = os.RemoveAll(dir) }() // "": nothing
+		return tests()
+	}
+}
+
 // shipped are the tags of what is released. All that is built with the Makefile's flags shares what
 // the compiler made.
 const shipped = "urfave_cli_no_docs,grpcnotrace"
