@@ -73,7 +73,7 @@ const portions = 100
 // Take is Issuer.Take within the rate of the connection's user.
 func (l *Limited) Take(c *Connection, tenant uint32, n int) (generator.Run, Wait) {
 	r := &c.user
-	if r.of == nil || r.of.over.Load() {
+	if r.of == nil || r.of.over.Load() && !r.request.Waits() { // or it leaves the queue that it is in
 		r.of = l.user(c.User)
 	}
 	if r.granted == 0 && !r.admitted {

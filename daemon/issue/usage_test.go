@@ -44,6 +44,12 @@ func TestUsersWhoRestAreForgottenWhereThereAreMany(t *testing.T) {
 	if !former.user.of.over.Load() || l.users[former.User] != nil {
 		t.Error("a user who rests is remembered")
 	}
+	take(&greedy, 1)
+	queued := greedy.user.of
+	queued.over.Store(true) // between its look and its wait
+	if l.Take(&greedy, 0, 1); greedy.user.of != queued {
+		t.Error("a request has left the queue that it waits in")
+	}
 	each, rest := l.Usages()
 	for _, of := range each {
 		rest += of.IDs
