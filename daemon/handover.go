@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"sync"
 
+	"github.com/flakeward/flakeward/daemon/condition"
 	"github.com/flakeward/flakeward/daemon/socketfile"
 	"github.com/flakeward/flakeward/daemon/takeover"
 	"github.com/flakeward/flakeward/internal/fault"
@@ -72,7 +75,11 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	}
 	fault.Point(fault.RunningOffered)
 	if err == nil && !to.Held {
-		p.end(ctx)
+		if c := new(condition.Condition); errors.As(d.lane.Condition(), &c) && !c.Stopped {
+			err = fmt.Errorf("no worker ID is free for it, and this daemon's, which it issues from, cannot be given back now: %w", c)
+		} else {
+			p.end(ctx)
+		}
 	}
 	if err == nil {
 		commit.Listener, err = listener.File()

@@ -49,6 +49,26 @@ func TestWhenAWorkerIDIsGivenBackAtATakeover(t *testing.T) {
 	}
 }
 
+// A worker ID that cannot be given back, as all marks were raised, is issued from, and not thrown
+// away for a newcomer that finds none.
+func TestAWorkerIDThatCannotBeGivenBackIsKept(t *testing.T) {
+	c := config(dir(t))
+	c.Grant.Publish = 100 * time.Millisecond
+	before := start(t, c)
+	before.until("a second grant", func(info map[string]string) bool {
+		return info["ceiling_time"] > time.Now().Add(5*time.Second).UTC().Format(time.RFC3339)
+	})
+	by := operator(t, c.Cluster.Coord)
+	must.Get(by.Inspect(t.Context()))(t)
+	must.Get(by.Raise(t.Context(), layoutOf(t, c).TickAt(time.Now().Add(time.Hour).UnixNano())))(t)
+	before.until("the raise", func(info map[string]string) bool { return info["condition_code"] != "" })
+	c.Takeover = true
+	newcomer := launchBy(t, c, daemon.Run)
+	before.says("cannot be given back")
+	before.next()
+	_ = newcomer.Refusal()
+}
+
 // A newcomer whose worker ID has to be waited for takes over once its clock has passed the floor.
 func TestANewcomerTakesOverOnceItsFloorIsPassed(t *testing.T) {
 	before := start(t, config(dir(t)))
