@@ -16,7 +16,7 @@ func setCommand(own paths, out *outside) *urfave.Command {
 	command := withConfig(&urfave.Command{
 		Name:  "set",
 		Usage: "change how far ahead the cluster's daemons are granted; say that clocks which are held are right",
-		Description: "--window is how long daemons go on without the coordinator, and how long a worker ID rests after a crash at most. Each daemon\n" +
+		Description: "--window is how long daemons go on without the coordinator, and a worker ID rests after a crash, at most. Each daemon\n" +
 			"learns it when it extends its grant next. A raise goes beyond the longest that it ever was.\n" +
 			"--trust-clock says what time it is, by this host's clock: daemons whose clocks are held and are within a window of it follow\n" +
 			"them. If the time is wrong, no ID is issued twice, but IDs carry it.\n" + coordinatorSource,

@@ -85,7 +85,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.PathFlag{Name: "coord-password-file", Destination: &c.Cluster.PasswordFile, Value: c.Cluster.PasswordFile, Category: "Cluster",
 			Usage: "read that user's password from this one-line `FILE`; only the daemon's user may read it; SIGHUP reloads it"},
 		&urfave.StringFlag{Name: "host", Destination: &c.Host, Value: c.Host, Category: "Cluster", DefaultText: "the system's host name",
-			Usage: "use this `NAME` for the host; a restart under the same name gets the last worker ID back"},
+			Usage: "use this `NAME` for the host; a start under the same name prefers the last worker ID"},
 		&urfave.DurationFlag{Name: "ttl", Destination: &c.Cluster.TTL, Value: c.Cluster.TTL, Category: "Cluster",
 			Usage: "keep a worker ID for this `DURATION` after its daemon is gone"},
 
@@ -94,7 +94,7 @@ func (s *settings) flags() []urfave.Flag {
 		&urfave.BoolFlag{Name: "takeover-stay", Destination: &c.TakeoverStay, Value: c.TakeoverStay, Category: "Socket",
 			Usage: "after another daemon took over, wait to be stopped, for supervisors that restart what exits"},
 		&urfave.DurationFlag{Name: "window", Destination: &c.Grant.Window, Value: c.Grant.Window, Category: "Cluster", DefaultText: "10m, or 2m for layouts with fewer than 1,024 worker IDs",
-			Usage: "create a cluster that grants this `DURATION` ahead: IDs go on for so long without the coordinator; cluster set changes it"},
+			Usage: "create a cluster that grants at most this `DURATION` ahead: IDs go on for so long at most without the coordinator; cluster set changes it"},
 		&urfave.DurationFlag{Name: "publish", Destination: &c.Grant.Publish, Value: c.Grant.Publish, Category: "Cluster",
 			Usage: "extend the grant at this `INTERVAL` while IDs are issued"},
 		&urfave.DurationFlag{Name: "restart-wait", Destination: &c.RestartWait, Value: c.RestartWait, Category: "Cluster",

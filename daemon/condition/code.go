@@ -66,7 +66,7 @@ var Table = []Entry{
 	{Recovered, "what was going to stop issuing is over", "nothing"},
 	{ClockHeld, "the clock has stepped ahead and is not believed; issuing goes on by the monotonic clock", "correct the clock; if it is right, run flakeward cluster set --trust-clock"},
 	{ClockFollowed, "the clock that has stepped ahead is followed", "nothing, if the clock is right"},
-	{ClockBack, "the clock is back at what was known before it stepped ahead", "nothing"},
+	{ClockBack, "the clock is back at what was known before it stepped ahead, or is not behind the last ID any more", "nothing"},
 	{ClockBehind, "the clock is behind the last ID", "correct the clock, and have it slewed instead of stepped"},
 	{OutsideLayout, "the clock shows a time that the layout has no tick for", "set the clock; if it is right, make a cluster with a later epoch or more time bits"},
 	{FloorAhead, "the worker ID may have been issued from up to a time that the clock has not reached", "wait until that time, or correct the clock"},
