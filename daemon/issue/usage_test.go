@@ -47,9 +47,11 @@ func TestUsersWhoRestAreForgottenWhereThereAreMany(t *testing.T) {
 	take(&greedy, 1)
 	queued := greedy.user.of
 	queued.over.Store(true) // between its look and its wait
+	delete(l.users, greedy.User)
 	if l.Take(&greedy, 0, 1); greedy.user.of != queued {
 		t.Error("a request has left the queue that it waits in")
 	}
+	l.users[greedy.User] = queued
 	each, rest := l.Usages()
 	for _, of := range each {
 		rest += of.IDs
