@@ -218,8 +218,8 @@ func wipe(ctx context.Context, r *Run) func(*Result) {
 		highest, lowest := generator.Tick(0), r.Layout.MaxTick()
 		for i, h := range r.Hosts {
 			res.within("it had ended after the members were back", time.Duration(stopped[i]-returned), time.Second, time.Minute)
-			if n := h.Replies.IDs(stopped[i], made); n > 0 {
-				res.Fail("%s issued %d IDs after it had ended, and before there was a cluster", h, n)
+			if first, found := h.Replies.First(stopped[i]); found && first.Answered < made {
+				res.Fail("%s issued %d IDs after it had ended, and before there was a cluster", h, idsIn(first))
 			}
 			for _, reply := range h.Replies {
 				for _, run := range reply.IDs {
