@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"sync"
 
@@ -62,6 +61,11 @@ func (o *lookout) end() {
 // if it has given its worker ID back.
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
+	if c := new(condition.Condition); !to.Held && errors.As(d.lane.Condition(), &c) && !c.Stopped {
+		err := to.Refuse(ctx, "it issues on, as no worker ID is free for the newcomer, and its own cannot be given back now: "+c.Error())
+		d.log.Warn("a newcomer does not take over", "reason", err)
+		return false
+	}
 	begun := d.clock.Now().Mono
 	frozen, err := d.server.Freeze()
 	// Whoever is told to connect again meets the newcomer: a client of gRPC tries a call that met
@@ -75,11 +79,7 @@ func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor,
 	}
 	fault.Point(fault.RunningOffered)
 	if err == nil && !to.Held {
-		if c := new(condition.Condition); errors.As(d.lane.Condition(), &c) && !c.Stopped {
-			err = fmt.Errorf("no worker ID is free for it, and this daemon's, which it issues from, cannot be given back now: %w", c)
-		} else {
-			p.end(ctx)
-		}
+		p.end(ctx)
 	}
 	if err == nil {
 		commit.Listener, err = listener.File()

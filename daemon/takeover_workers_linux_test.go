@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -66,7 +67,9 @@ func TestAWorkerIDThatCannotBeGivenBackIsKept(t *testing.T) {
 	newcomer := launchBy(t, c, daemon.Run)
 	before.says("cannot be given back")
 	before.next()
-	_ = newcomer.Refusal()
+	if err := newcomer.Refusal(); !errors.As(err, new(*takeover.RefusedError)) {
+		t.Error(err)
+	}
 }
 
 // A newcomer whose worker ID has to be waited for takes over once its clock has passed the floor.

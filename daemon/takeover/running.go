@@ -134,6 +134,9 @@ type Successor struct {
 	Held    bool // it holds a worker ID
 }
 
+// Refuse tells the newcomer why it does not take over, and returns that.
+func (s *Successor) Refuse(ctx context.Context, why string) error { return s.link.refuse(ctx, why) }
+
 // first returns the first of all, as many as one message has.
 func first(all []serve.Connection) []serve.Connection {
 	bytes := 0
