@@ -52,7 +52,7 @@ func (e *Error) Is(target error) bool {
 	switch e.Code {
 	case CodeAccess:
 		return target == coord.ErrAccess
-	case CodeMissing, CodeFileSystem, CodeCopied, CodeDamaged:
+	case CodeMissing, CodeFileSystem, CodeCopied, CodeDamaged, CodeFull:
 		return target == claims.ErrRefused
 	}
 	return false

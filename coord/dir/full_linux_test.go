@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/flakeward/flakeward/coord"
+	"github.com/flakeward/flakeward/coord/claims"
 	"github.com/flakeward/flakeward/coord/coordtest"
 	"github.com/flakeward/flakeward/coord/dir"
 	"github.com/flakeward/flakeward/generator"
@@ -59,6 +60,9 @@ func TestAFullDiskTakesWhatIsWrittenInThePlaceOfAFile(t *testing.T) {
 	}
 	_, err := c.Claim(t.Context(), fresh())
 	coded(t, "Claim", err, dir.CodeFull)
+	if !errors.Is(err, claims.ErrRefused) {
+		t.Error("a claim asks a full disk again until its time is over, which is all that it says then")
+	}
 	must.Do(t, claim.Extend(t.Context(), coord.Progress{Ceiling: 300}))
 	free()
 	must.Get(c.Claim(t.Context(), fresh()))(t)
