@@ -58,7 +58,8 @@ func (o *lookout) end() {
 
 // handOver hands everything but the worker ID to a newcomer that is ready, which has one of its own
 // or gets this one: it returns true. If the newcomer is gone, the daemon goes on, and starts anew
-// if it has given its worker ID back.
+// if it has given its worker ID back. It refuses to hand over while it issues from a worker ID that
+// the newcomer would need, and that cannot be given back.
 func (p *parts) handOver(ctx context.Context, d *Daemon, to *takeover.Successor, listener *socketfile.Listener) (done bool) {
 	defer to.Close() // all has been said
 	if c := new(condition.Condition); !to.Held && errors.As(d.lane.Condition(), &c) && !c.Stopped {
